@@ -1,0 +1,145 @@
+// The connection to the broker, kept for ever.
+//
+// The client library could reconnect by itself, but then there would be two ways back (its own, and ours for a
+// connection it gave up), and publishes would pile up in its buffer while the broker is away. So it is told not to, and
+// there is one way: connect, tell the owner, wait until it is closed, pause, connect again.
+//
+//   C1. `current` is null exactly while nothing can be sent.
+//   C2. Opening does not need a broker: the first attempt may fail and the loop goes on.
+//   C3. A half-open connection is closed after two unanswered pings.
+
+import {
+  connect,
+  type NatsConnection,
+  type NodeConnectionOptions,
+  PermissionViolationError,
+} from "@nats-io/transport-node";
+import { pause, pauseMs } from "../memory-bus/backoff.ts";
+import type { Warnings } from "../memory-bus/warnings.ts";
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const PING_INTERVAL_MS = 5_000;
+const PINGS_UNANSWERED_MAX = 2;
+
+export interface ConnectionOptions {
+  readonly servers: string | readonly string[];
+  readonly user?: string;
+  readonly pass?: string;
+  readonly token?: string;
+  readonly name?: string;
+  /** Replies and pulled messages arrive below it; a role's permissions name it. */
+  readonly inboxPrefix?: string;
+}
+
+export class Connection {
+  readonly #options: ConnectionOptions;
+  readonly #warnings: Warnings;
+  readonly #onUp: (nc: NatsConnection) => Promise<void>;
+  readonly #closing = new AbortController();
+  #current: NatsConnection | null = null;
+  #loop: Promise<void> = Promise.resolve();
+
+  /** `onUp` is called with every new connection; while it runs, the connection is already usable. */
+  constructor(options: ConnectionOptions, warnings: Warnings, onUp: (nc: NatsConnection) => Promise<void>) {
+    this.#options = options;
+    this.#warnings = warnings;
+    this.#onUp = onUp;
+  }
+
+  get current(): NatsConnection | null {
+    return this.#current;
+  }
+
+  /** Resolves when the first attempt has ended, well or not (C2). */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#loop = this.#keepConnected(resolve);
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#current?.drain().catch(() => this.#current?.close());
+    await this.#loop;
+  }
+
+  async #keepConnected(onFirstAttempt: () => void): Promise<void> {
+    const { signal } = this.#closing;
+    for (let failures = 0; !signal.aborted; failures++) {
+      try {
+        await this.#connectOnce(onFirstAttempt);
+        failures = 0;
+      } catch (error) {
+        this.#warnings.raise("connection", `cannot reach NATS at ${this.#options.servers}: ${describe(error)}`);
+      }
+      onFirstAttempt();
+      await pause(pauseMs(failures), signal);
+    }
+  }
+
+  /** Resolves when a connection has come and gone, rejects when none came. */
+  async #connectOnce(onFirstAttempt: () => void): Promise<void> {
+    const nc = await connect(connectOptions(this.#options));
+    const closed = nc.closed();
+    if (this.#closing.signal.aborted) return nc.close();
+    this.#current = nc;
+    this.#warnings.clear("connection");
+    this.#warnAboutVersion(nc);
+    const heard = this.#listen(nc);
+    await Promise.race([this.#onUp(nc), closed]);
+    onFirstAttempt();
+    const reason = await closed;
+    this.#current = null; // C1
+    await heard;
+    if (!this.#closing.signal.aborted) {
+      this.#warnings.raise("connection", `lost NATS at ${this.#options.servers}: ${describe(reason)}`);
+    }
+  }
+
+  /** Errors that belong to no request, above all a publish that the role may not make. */
+  async #listen(nc: NatsConnection): Promise<void> {
+    for await (const status of nc.status()) {
+      if (status.type !== "error") continue;
+      const { error } = status;
+      // What a role may not ask of JetStream is its owner's business and handled where it was asked.
+      if (error instanceof PermissionViolationError && error.subject.startsWith("$JS.")) continue;
+      this.#warnings.raise(`error ${error.message}`, `NATS reported: ${error.message}`);
+    }
+  }
+
+  #warnAboutVersion(nc: NatsConnection): void {
+    const version = nc.info?.version ?? "0.0.0";
+    if (isFixed(version)) this.#warnings.clear("version");
+    else {
+      this.#warnings.raise(
+        "version",
+        `NATS ${version} has CVE-2025-30215 (any account may be purged through the JetStream API); use 2.11.1 or newer`,
+      );
+    }
+  }
+}
+
+/** Fixed in 2.11.1 and, on the older line, in 2.10.27. */
+export function isFixed(version: string): boolean {
+  const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
+  if (major !== 2) return major > 2;
+  if (minor === 10) return patch >= 27;
+  return minor > 11 || (minor === 11 && patch >= 1);
+}
+
+function connectOptions({ servers, ...rest }: ConnectionOptions): NodeConnectionOptions {
+  return {
+    ...rest,
+    servers: typeof servers === "string" ? servers : [...servers],
+    reconnect: false,
+    timeout: CONNECT_TIMEOUT_MS,
+    pingInterval: PING_INTERVAL_MS,
+    maxPingOut: PINGS_UNANSWERED_MAX,
+    noAsyncTraces: true,
+  };
+}
+
+export function describe(reason: unknown): string {
+  if (reason instanceof Error) return reason.message;
+  return reason === undefined ? "the connection was closed" : String(reason);
+}

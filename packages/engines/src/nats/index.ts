@@ -1,0 +1,176 @@
+// The NATS bus: for many processes and foreign executors. Commands and events pass through JetStream streams and are
+// shared by durables; `str` subjects are plain core NATS.
+//
+//   N1. Publishing is a core publish into the stream's subjects: no answer is awaited, because the bus only rings (P2).
+//   N2. Nothing waits for the broker: opening and subscribing work without it and take effect when it is there;
+//       publishing while it is away is refused at once.
+//   N3. Whatever is missing on the broker is made again (topology.ts, durable-consumer.ts, stream-keeper.ts).
+//   N4. Bytes on their way to the broker are bounded: past the limit, publish waits for a round trip.
+
+import type { NatsConnection } from "@nats-io/transport-node";
+import type {
+  Bus,
+  BusCapabilities,
+  BusHealth,
+  BusMessage,
+  SubscribeOptions,
+  Subscription,
+} from "@tessera/kernel/ports";
+import { BusError } from "@tessera/kernel/ports";
+import { MESSAGE_BYTES_MAX } from "@tessera/protocol";
+import type { Handler } from "../memory-bus/group.ts";
+import { readPattern, readSubject } from "../memory-bus/subject.ts";
+import { Warnings } from "../memory-bus/warnings.ts";
+import { Broadcast } from "./broadcast.ts";
+import { Connection, type ConnectionOptions } from "./connection.ts";
+import { DurableConsumer } from "./durable-consumer.ts";
+import { type EncodedMessage, encodeMessage } from "./message.ts";
+import { StreamKeeper } from "./stream-keeper.ts";
+import { durableName, streamOf } from "./topology.ts";
+
+const UNFLUSHED_BYTES_MAX = 4 * 1_048_576;
+
+export interface NatsBusOptions extends ConnectionOptions {
+  /** Copies of each stream that this bus creates; 1 unless the broker is a cluster. */
+  readonly streamReplicas?: number;
+  /** Hears each warning once, when it starts. */
+  readonly onWarning?: (warning: string) => void;
+}
+
+export async function openNatsBus(options: NatsBusOptions): Promise<Bus> {
+  const bus = new NatsBus(options);
+  await bus.start();
+  return bus;
+}
+
+class NatsBus implements Bus {
+  readonly #options: NatsBusOptions;
+  readonly #warnings: Warnings;
+  readonly #connection: Connection;
+  readonly #streamKeeper: StreamKeeper;
+  readonly #listeners = new Set<DurableConsumer | Broadcast>();
+  readonly #patterns = new Map<string, { pattern: string; members: number }>();
+  #unflushedBytes = 0;
+  /** Until a broker has told us its own. */
+  #messageBytesMax = MESSAGE_BYTES_MAX;
+  #closed: Promise<void> | null = null;
+
+  constructor(options: NatsBusOptions) {
+    const { streamReplicas, onWarning, ...connection } = options;
+    this.#options = options;
+    this.#warnings = new Warnings(onWarning ?? (() => {}));
+    this.#streamKeeper = new StreamKeeper(streamReplicas ?? 1, this.#warnings);
+    this.#connection = new Connection(connection, this.#warnings, (nc) => this.#onUp(nc));
+  }
+
+  get capabilities(): BusCapabilities {
+    return { kind: "nats", messageBytesMax: this.#messageBytesMax, exclusiveDurables: true, keepsForAbsent: true };
+  }
+
+  start(): Promise<void> {
+    return this.#connection.start();
+  }
+
+  async publish(messages: readonly BusMessage[]): Promise<void> {
+    if (this.#closed !== null) throw new BusError("closed", "cannot publish: the bus is closed");
+    // All are checked before the first is sent: a rejection means that nothing was.
+    const encoded = messages.map((message) => this.#encode(message));
+    const nc = this.#connection.current;
+    if (nc === null || nc.isClosed()) throw new BusError("disconnected", "cannot publish: no connection to NATS");
+    for (const { subject, data, publishOptions, bytes } of encoded) {
+      nc.publish(subject, data, publishOptions);
+      this.#unflushedBytes += bytes;
+    }
+    if (this.#unflushedBytes > UNFLUSHED_BYTES_MAX) await this.#flush(nc); // N4
+  }
+
+  async subscribe(options: SubscribeOptions, handler: Handler): Promise<Subscription> {
+    if (this.#closed !== null) throw new BusError("closed", "cannot subscribe: the bus is closed");
+    const parts = readPattern(options.pattern);
+    const listener =
+      parts.category === "str"
+        ? new Broadcast(options, handler, this.#warnings)
+        : new DurableConsumer(
+            {
+              stream: streamOf(parts),
+              durable: durableName(options.durable),
+              pattern: options.pattern,
+              inFlightMax: options.inFlightMax,
+              inboxPrefix: this.#options.inboxPrefix,
+              streamReplicas: this.#options.streamReplicas ?? 1,
+              warnings: this.#warnings,
+            },
+            handler,
+          );
+    const leave = parts.category === "str" ? () => {} : this.#joinDurable(options);
+    this.#listeners.add(listener);
+    const nc = this.#connection.current;
+    if (nc !== null) await listener.attach(nc);
+    let stopped: Promise<void> | null = null;
+    return {
+      stop: () => {
+        stopped ??= listener.stop().finally(() => {
+          this.#listeners.delete(listener);
+          leave();
+        });
+        return stopped;
+      },
+    };
+  }
+
+  health(): BusHealth {
+    const { current } = this.#connection;
+    return { connected: current !== null && !current.isClosed(), warnings: this.#warnings.list() };
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#streamKeeper.stop();
+    await Promise.all([...this.#listeners].map((listener) => listener.stop()));
+    await this.#connection.close();
+  }
+
+  async #onUp(nc: NatsConnection): Promise<void> {
+    this.#messageBytesMax = nc.info?.max_payload ?? MESSAGE_BYTES_MAX;
+    this.#unflushedBytes = 0;
+    await this.#streamKeeper.attach(nc);
+    await Promise.all([...this.#listeners].map((listener) => listener.attach(nc)));
+  }
+
+  #encode(message: BusMessage): EncodedMessage {
+    readSubject(message.subject);
+    const encoded = encodeMessage(message);
+    if (encoded.bytes > this.#messageBytesMax) {
+      const limit = `${this.#messageBytesMax} are allowed`;
+      throw new BusError("too_large", `a message on ${message.subject} has ${encoded.bytes} bytes; ${limit}`);
+    }
+    return encoded;
+  }
+
+  async #flush(nc: NatsConnection): Promise<void> {
+    this.#unflushedBytes = 0;
+    try {
+      await nc.flush();
+    } catch (error) {
+      throw new BusError("disconnected", "the connection to NATS broke while publishing", { cause: error });
+    }
+  }
+
+  /** One durable has one pattern. Two in one process are a mistake; between processes the newest code rules. */
+  #joinDurable({ durable, pattern }: SubscribeOptions): () => void {
+    const known = this.#patterns.get(durable) ?? { pattern, members: 0 };
+    if (known.pattern !== pattern) {
+      throw new BusError("refused", `the durable ${durable} hears ${known.pattern}, so it cannot hear ${pattern}`);
+    }
+    known.members += 1;
+    this.#patterns.set(durable, known);
+    return () => {
+      known.members -= 1;
+      if (known.members === 0) this.#patterns.delete(durable);
+    };
+  }
+}

@@ -1,0 +1,142 @@
+// Streams and durables: what must exist on the broker, made again whenever it is gone.
+//
+//   T1. Idempotent and safe from many processes at once: losing a race to create something is success.
+//   T2. What exists is left as it is, so an operator may tune it; only a durable's filter follows the code.
+//   T3. A role that may not create or look up things is assumed to find them in place.
+//   T4. A durable that lived before continues behind the last message this member saw. Without that, a deleted durable
+//       would repeat every command of the last 24 hours.
+
+import { createHash } from "node:crypto";
+import {
+  AckPolicy,
+  type ConsumerConfig,
+  DeliverPolicy,
+  DiscardPolicy,
+  JetStreamApiCodes,
+  JetStreamApiError,
+  type JetStreamManager,
+  RetentionPolicy,
+  StorageType,
+} from "@nats-io/jetstream";
+import { nanos, PermissionViolationError } from "@nats-io/transport-node";
+import { BusError } from "@tessera/kernel/ports";
+import { DURABLE_CHARS_MAX, type StreamSpec, safeLabel, streamsOf } from "@tessera/protocol";
+import { ACK_WAIT_MS, DELIVER_MAX } from "../memory-bus/dispatcher.ts";
+import type { PatternParts } from "../memory-bus/subject.ts";
+
+/** The oldest go first; the database still knows what they rang for. */
+const STREAM_MESSAGES_MAX = 10_000_000;
+/** Unanswered deliveries over all members of a durable. Each member bounds its own by what it pulls, so this only has to
+ *  be more than all of them together: the smaller of both would let one slow member stop the others. */
+const MEMBERS_ASSUMED = 64;
+const ACK_PENDING_MIN = 1_000;
+/** "The consumer's name or configuration is already in use": another member was faster (T1). */
+const CONSUMER_EXISTS_CODES: readonly number[] = [10_012, 10_013, 10_105, 10_148];
+const STREAM_EXISTS_CODE = 10_058;
+
+export interface DurableSpec {
+  readonly stream: StreamSpec;
+  readonly name: string;
+  readonly pattern: string;
+  readonly inFlightMax: number;
+  /** Where a durable that has to be made again goes on (T4); 1 is the beginning. */
+  readonly startSequence: number;
+}
+
+export function streamOf({ version, category }: Pick<PatternParts, "version" | "category">): StreamSpec {
+  const stream = streamsOf(version).find(({ filter }) => filter.endsWith(`.${category}.>`));
+  if (stream === undefined) throw new BusError("refused", `${category} subjects have no stream`);
+  return stream;
+}
+
+/** JetStream takes no dots, wildcards, slashes or white space in names. A name that had to be changed gets a part of its
+ *  hash, so that `a.b` and `a_b` stay two durables. */
+export function durableName(name: string): string {
+  const legal = safeLabel(name).slice(0, DURABLE_CHARS_MAX);
+  if (legal === name && name !== "") return name;
+  return `${legal}_${createHash("sha256").update(name).digest("hex").slice(0, 8)}`;
+}
+
+/** Returns when the stream was made, which tells a new one of the same name apart; null when we may not know. */
+export async function ensureStream(
+  jsm: JetStreamManager,
+  stream: StreamSpec,
+  replicas: number,
+): Promise<string | null> {
+  try {
+    return (await jsm.streams.info(stream.name)).created;
+  } catch (error) {
+    if (isForbidden(error)) return null; // T3
+    if (!hasCode(error, [JetStreamApiCodes.StreamNotFound])) throw error;
+    return addStream(jsm, stream, replicas);
+  }
+}
+
+async function addStream(jsm: JetStreamManager, stream: StreamSpec, replicas: number): Promise<string | null> {
+  try {
+    const { created } = await jsm.streams.add({
+      name: stream.name,
+      subjects: [stream.filter],
+      // Several durables may want one message, so each keeps its own place and age alone removes messages.
+      retention: RetentionPolicy.Limits,
+      storage: StorageType.File,
+      discard: DiscardPolicy.Old,
+      max_age: nanos(stream.max_age_ms),
+      max_msgs: STREAM_MESSAGES_MAX,
+      num_replicas: replicas,
+    });
+    return created;
+  } catch (error) {
+    if (!isForbidden(error) && !hasCode(error, [STREAM_EXISTS_CODE])) throw error; // T1, T3
+    return null;
+  }
+}
+
+export async function ensureDurable(jsm: JetStreamManager, spec: DurableSpec): Promise<"kept" | "made" | "refiltered"> {
+  const stream = spec.stream.name;
+  try {
+    const { config } = await jsm.consumers.info(stream, spec.name);
+    if (config.filter_subject === spec.pattern) return "kept";
+    await jsm.consumers.update(stream, spec.name, { filter_subject: spec.pattern });
+    return "refiltered";
+  } catch (error) {
+    if (isForbidden(error)) return "kept"; // T3
+    if (!hasCode(error, [JetStreamApiCodes.ConsumerNotFound])) throw error;
+    return addDurable(jsm, spec);
+  }
+}
+
+async function addDurable(jsm: JetStreamManager, spec: DurableSpec): Promise<"kept" | "made"> {
+  try {
+    await jsm.consumers.add(spec.stream.name, durableConfig(spec));
+    return "made";
+  } catch (error) {
+    if (isForbidden(error) || hasCode(error, CONSUMER_EXISTS_CODES)) return "kept"; // T1, T3
+    throw error;
+  }
+}
+
+function durableConfig(spec: DurableSpec): Partial<ConsumerConfig> {
+  return {
+    durable_name: spec.name,
+    ack_policy: AckPolicy.Explicit,
+    ack_wait: nanos(ACK_WAIT_MS),
+    max_deliver: DELIVER_MAX,
+    filter_subject: spec.pattern,
+    max_ack_pending: Math.max(ACK_PENDING_MIN, spec.inFlightMax * MEMBERS_ASSUMED),
+    // Once the stream has forgotten everything the durable waited for, the durable itself is litter.
+    inactive_threshold: nanos(spec.stream.max_age_ms),
+    ...(spec.startSequence > 1
+      ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: spec.startSequence } // T4
+      : { deliver_policy: DeliverPolicy.All }),
+  };
+}
+
+function hasCode(error: unknown, codes: readonly number[]): boolean {
+  return error instanceof JetStreamApiError && codes.includes(error.code);
+}
+
+function isForbidden(error: unknown): boolean {
+  if (error instanceof PermissionViolationError) return true;
+  return error instanceof Error && error.cause instanceof PermissionViolationError;
+}

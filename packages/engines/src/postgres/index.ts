@@ -1,0 +1,3 @@
+// The PostgreSQL adapter of the `Database` port.
+
+export { openPostgres, type PostgresOptions } from "./open-postgres.ts";

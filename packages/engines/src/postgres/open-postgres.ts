@@ -1,0 +1,219 @@
+// PostgreSQL behind the `Database` port, on `pg`: a small pool, one statement at a time per connection.
+//
+// `pg` 8.23 can pipeline (`pipeline: true` sends statements without waiting for answers). It is not used: statements
+// on one connection run, and wait for the disk, one after the other, while separate connections share a commit.
+//
+//   G1. A statement text is prepared once per connection, under a name; beyond STATEMENTS_MAX texts run unnamed.
+//   G2. A connection on which anything but a plain SQL error happened is thrown away, never pooled again.
+//   G3. No 'error' event of a client can end the process.
+//   G4. `query` repeats only what surely did not happen: retryable errors and stale plans, RETRIES_MAX times.
+//       Inside `transaction` nothing is repeated, because the work around the statement would have to be, too.
+//   G5. A peer that went silent is noticed: every `query` has a deadline on the server and a later one here.
+
+import { setTimeout as delay } from "node:timers/promises";
+import { type Database, DatabaseError, type Row, type Statements } from "@tessera/kernel/ports";
+import pg from "pg";
+import { isStalePlan, toDatabaseError } from "./sqlstate.ts";
+import { runTransaction, type StatementRunner } from "./transaction-scope.ts";
+import { decoderOf, encodeValues, VALUE_SETTINGS, type WireValue } from "./values.ts";
+
+export interface PostgresOptions {
+  readonly url: string;
+  /** Connections at most. */
+  readonly poolMax?: number;
+  readonly applicationName?: string;
+  /** Deadline of one `query`; scripts and transactions have none. */
+  readonly statementTimeoutMs?: number;
+  readonly lockTimeoutMs?: number;
+  /** Hears about connections that broke and statements that were repeated. */
+  readonly onWarning?: (message: string, cause: unknown) => void;
+}
+
+const POOL_MAX = 10;
+const STATEMENTS_MAX = 512;
+const RETRIES_MAX = 5;
+const RETRY_DELAY_MS = 20;
+const CONNECT_TIMEOUT_MS = 10_000;
+const STATEMENT_TIMEOUT_MS = 30_000;
+const LOCK_TIMEOUT_MS = 10_000;
+const IDLE_IN_TRANSACTION_MS = 60_000;
+const IDLE_CONNECTION_MS = 30_000;
+const KEEP_ALIVE_MS = 10_000;
+/** The server should be the first to give up, because then the outcome is known (G5). */
+const SILENCE_MARGIN_MS = 5_000;
+const SERVER_VERSION_MIN = 150_000;
+
+export async function openPostgres(options: PostgresOptions): Promise<Database> {
+  const database = new PostgresDatabase(options);
+  try {
+    await database.checkServer();
+  } catch (error) {
+    await database.close();
+    throw error;
+  }
+  return database;
+}
+
+class PostgresDatabase implements Database {
+  readonly capabilities = { engine: "postgres", batchesInFlight: 3, roles: true } as const;
+  readonly #pool: pg.Pool;
+  readonly #statementTimeoutMs: number;
+  readonly #warn: (message: string, cause: unknown) => void;
+  readonly #names = new Map<string, string>();
+  readonly #open = new Set<pg.ClientBase>();
+  #closed: Promise<void> | null = null;
+
+  constructor(options: PostgresOptions) {
+    this.#statementTimeoutMs = milliseconds(options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS);
+    this.#warn = options.onWarning ?? (() => {});
+    const settings = [
+      VALUE_SETTINGS,
+      `set statement_timeout = ${this.#statementTimeoutMs}`,
+      `set lock_timeout = ${milliseconds(options.lockTimeoutMs ?? LOCK_TIMEOUT_MS)}`,
+      `set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
+      "set jit = off",
+    ].join("; ");
+    this.#pool = new pg.Pool({
+      connectionString: options.url,
+      max: options.poolMax ?? POOL_MAX,
+      application_name: options.applicationName ?? "tessera",
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      idleTimeoutMillis: IDLE_CONNECTION_MS,
+      keepAlive: true,
+      keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+      types: { getTypeParser: decoderOf as pg.CustomTypesConfig["getTypeParser"] },
+      onConnect: async (client) => {
+        client.on("error", (error) => this.#warn("a connection to PostgreSQL broke", error)); // G3
+        this.#open.add(client);
+        client.once("end", () => this.#open.delete(client));
+        await client.query(settings);
+      },
+    });
+    this.#pool.on("error", () => {}); // G3; the client's own listener has warned already
+  }
+
+  /** Connects once, so that a wrong address or an old server is found at the start. */
+  async checkServer(): Promise<void> {
+    const rows = await this.query("select current_setting('server_version_num')::int4 as version");
+    const version = Number(rows[0]?.version);
+    if (version >= SERVER_VERSION_MIN) return;
+    throw new DatabaseError("statement", `PostgreSQL 15 or newer is needed, the server is ${version}; upgrade it`);
+  }
+
+  async query<R extends Row = Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    const statement = { text, values: encodeValues(values), timeoutMs: this.#statementTimeoutMs };
+    for (let attempt = 1; ; attempt++) {
+      const client = await this.#connect();
+      try {
+        const rows = await run(client, { ...statement, name: this.#nameOf(text) });
+        client.release();
+        return rows as R[];
+      } catch (cause) {
+        const error = toDatabaseError(cause, "sent", "statement failed");
+        const isStale = isStalePlan(cause);
+        client.release(isStale || error.sqlstate === null || error.kind === "connection_lost"); // G2
+        if (attempt > RETRIES_MAX || !(isStale || error.kind === "retryable")) throw error; // G4
+        this.#warn(`a statement is repeated (attempt ${attempt + 1})`, error);
+        await delay(Math.random() * RETRY_DELAY_MS * attempt);
+      }
+    }
+  }
+
+  async script(text: string): Promise<void> {
+    await this.#withClient(async (client) => {
+      await sent(client.query("set statement_timeout = 0"));
+      await sent(client.query(text)); // the simple protocol: the whole text is one implicit transaction
+      await sent(client.query(`set statement_timeout = ${this.#statementTimeoutMs}`));
+    });
+  }
+
+  async transaction<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
+    return await this.#withClient(async (client) => {
+      await sent(client.query("begin; set local statement_timeout = 0"));
+      const runner: StatementRunner = {
+        query: (text, values) => sent(run(client, { text, values: encodeValues(values) })),
+        script: async (text) => void (await sent(client.query(text))),
+      };
+      const finish = {
+        commit: async () => (await sent(client.query("commit"))).command,
+        // If this fails, the connection is gone and the server rolls back; the error of the work says more.
+        rollback: async () => void (await client.query("rollback").catch((error) => this.#warn("no rollback", error))),
+      };
+      return await runTransaction(runner, finish, work);
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end();
+    return this.#closed;
+  }
+
+  /** The pool forgets its clients before their sockets are closed; a closed database has no socket left. */
+  async #end(): Promise<void> {
+    await this.#pool.end();
+    await Promise.all([...this.#open].map((client) => new Promise<void>((resolve) => client.once("end", resolve))));
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    if (this.#closed !== null) throw new DatabaseError("statement", "this database handle is closed");
+    try {
+      return await this.#pool.connect();
+    } catch (error) {
+      throw toDatabaseError(error, "connecting", "cannot connect to PostgreSQL");
+    }
+  }
+
+  /** For scripts and transactions. They fail rarely, so a failed one always costs its connection (G2). */
+  async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#connect();
+    let isDone = false;
+    try {
+      const result = await work(client);
+      isDone = true;
+      return result;
+    } finally {
+      client.release(!isDone);
+    }
+  }
+
+  /** G1 */
+  #nameOf(text: string): string | undefined {
+    const known = this.#names.get(text);
+    if (known !== undefined) return known;
+    if (this.#names.size >= STATEMENTS_MAX) return undefined;
+    const name = `t${this.#names.size}`;
+    this.#names.set(text, name);
+    return name;
+  }
+}
+
+interface Statement {
+  readonly text: string;
+  readonly values: WireValue[];
+  readonly name?: string | undefined;
+  readonly timeoutMs?: number;
+}
+
+async function run(client: pg.PoolClient, { text, values, name, timeoutMs }: Statement): Promise<Row[]> {
+  const config = {
+    text,
+    values,
+    queryMode: "extended", // one statement, even without values
+    ...(name === undefined ? {} : { name }),
+    ...(timeoutMs ? { query_timeout: timeoutMs + SILENCE_MARGIN_MS } : {}),
+  };
+  return (await client.query<Row, unknown[]>(config)).rows;
+}
+
+async function sent<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer;
+  } catch (error) {
+    throw toDatabaseError(error, "sent", "statement failed");
+  }
+}
+
+function milliseconds(value: number): number {
+  if (Number.isInteger(value) && value >= 0) return value;
+  throw new DatabaseError("statement", `a timeout must be a whole number of milliseconds, not ${value}`);
+}

@@ -1,0 +1,117 @@
+-- Commit point B: an executor takes a call, and with it everything it needs to run it (design D5).
+--
+-- move: claim.open (unclaimed → claimed). The attempt grows here and nowhere else.
+-- item: { project_id, tool_call_id, tool_call_card_id?, ticket | target, executor, claim_id, lease_ms?, known_digest?, principal? }
+--   ticket: from the command. target: a caller that the kernel's own role vouches for may open any call sent to this target.
+--   claim_id: made by the executor for this opening; asking again with the same one is the same claim (a lost answer).
+-- answer: accepted + { attempt, capability, lease_expires_at, mode: run | reconcile, … }, or rejected with card_not_found,
+--   auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
+--
+-- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
+
+create or replace function l0.open_call_at(items jsonb, at timestamptz) returns json
+language plpgsql
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  pads l0.ticket_keys;
+  answer json;
+  only_reads boolean;
+begin
+  select * into strict pads from l0.ticket_keys where key_id = 1;
+
+  with item as materialized (
+    select i.*
+      from rows from (jsonb_to_recordset(items) as (
+             project_id text, tool_call_id text, tool_call_card_id text, ticket text, target text, executor text, claim_id text,
+             lease_ms integer, known_digest text, principal text))
+           with ordinality as i (project_id, tool_call_id, tool_call_card_id, ticket, target, executor, claim_id, lease_ms,
+             known_digest, principal, ord)
+  ), checked as materialized (
+    select i.ord, i.executor, i.claim_id as asked_claim, i.lease_ms, i.known_digest, i.principal as asked_by,
+           i.project_id as asked_project, i.tool_call_id as asked_call, c.*,
+           case
+             when c.tool_call_id is null or c.project_id <> i.project_id
+               or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
+             when i.ticket is null and (i.target is null or split_part(c.target_subject, '.', 7) <> i.target) then 'auth_failed'
+             when i.ticket is not null
+              and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
+              and not l0.ticket_was_used(pads.inner_pad, pads.outer_pad, i.ticket, c.project_id, c.tool_call_id, c.attempt)
+               then 'auth_failed'
+             when c.wait_status <> 'waiting' then 'already_settled'
+             when c.claimed_by = i.executor and c.claim_id = i.claim_id and c.principal is not distinct from i.principal then 'reopened'
+             when c.claimed_by is not null then 'already_claimed'
+             when i.ticket is not null
+              and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
+               then 'stale_attempt'
+             when c.deadline_at <= moment then 'tool_timeout'
+             else 'accepted'
+           end as verdict
+      from (select * from item order by tool_call_id) i
+      left join lateral (
+        select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id, c.span_id,
+               c.parent_step_id, c.recursion_depth, c.call_card_id, c.thought_card_id, c.tool_name, c.tool_digest, c.author_id,
+               c.target_subject, c.effect, c.after_execution, c.wait_status, c.attempt, c.claimed_by, c.claim_id, c.principal,
+               c.reconcile, c.deadline_at
+          from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
+  ), decided as materialized (
+    select k.*, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
+           moment + least(coalesce(k.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease,
+           case
+             when k.verdict in ('accepted', 'reopened')
+              and row_number() over (partition by k.tool_call_id, k.verdict in ('accepted', 'reopened') order by k.ord) > 1
+               then 'already_claimed'
+             else k.verdict
+           end as code
+      from checked k
+  ), claimed as (
+    update state.calls c
+       set attempt = c.attempt + case when d.code = 'accepted' then 1 else 0 end,
+           claimed_by = d.executor, principal = d.asked_by, claim_id = d.asked_claim, claimed_at = moment,
+           lease_until = d.new_lease, cap_sha256 = sha256(d.capability)
+      from decided d
+     where c.tool_call_id = d.tool_call_id and d.code in ('accepted', 'reopened')
+  ), refused as (
+    insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
+    select d.asked_project, 'open_call', d.code, d.asked_call, d.asked_by, jsonb_build_object('executor', d.executor), moment
+      from decided d where d.code = 'auth_failed'
+  )
+  select json_agg(
+           case when d.code in ('accepted', 'reopened') then json_build_object(
+             'outcome', 'accepted', 'tool_call_id', d.tool_call_id, 'project_id', d.project_id, 'channel_id', d.channel_id,
+             'agent_id', d.agent_id, 'agent_turn_id', d.agent_turn_id, 'turn_epoch', d.turn_epoch, 'step_id', d.step_id,
+             'trace_id', d.trace_id, 'span_id', d.span_id, 'parent_step_id', d.parent_step_id, 'recursion_depth', d.recursion_depth,
+             'tool_call_card_id', d.call_card_id, 'tool_name', d.tool_name, 'tool_digest', d.tool_digest, 'author_id', d.author_id,
+             'target_subject', d.target_subject, 'effect', d.effect, 'after_execution', d.after_execution,
+             'arguments', call_card.content -> 'arguments', 'call_metadata', call_card.metadata,
+             'message', json_build_object('card_id', d.thought_card_id, 'content', thought.content, 'tool_calls', thought.tool_calls),
+             'definition', definition.document,
+             'attempt', d.attempt + case when d.code = 'accepted' then 1 else 0 end,
+             'mode', case when d.reconcile then 'reconcile' else 'run' end,
+             'idempotency_key', 'tool.' || d.project_id || '.' || d.tool_name || '.' || encode(sha256(convert_to(d.tool_call_id, 'UTF8')), 'hex'),
+             'capability', encode(d.capability, 'hex'), 'lease_expires_at', d.new_lease, 'deadline_at', d.deadline_at)
+           else json_build_object('outcome', 'rejected', 'code', d.code)
+           end order by d.ord),
+         coalesce(bool_and(d.effect = 'read') filter (where d.code in ('accepted', 'reopened')), false)
+    into answer, only_reads
+    from decided d
+    left join lateral (
+      select c.content, c.metadata from card.cards c where c.card_id = d.call_card_id and d.code in ('accepted', 'reopened')) call_card on true
+    left join lateral (
+      select c.content, c.tool_calls from card.cards c where c.card_id = d.thought_card_id and d.code in ('accepted', 'reopened')) thought on true
+    left join lateral (
+      select json_build_object('tool_name', v.tool_name, 'description', v.description, 'parameters', v.parameters,
+                               'target_subject', v.target_subject, 'after_execution', v.after_execution, 'options', v.options,
+                               'digest', v.digest) as document
+        from resource.tool_versions v
+       where v.project_id = d.project_id and v.tool_name = d.tool_name and v.digest = d.tool_digest
+         and d.tool_digest is distinct from d.known_digest and d.code in ('accepted', 'reopened')
+       limit 1) definition on true;
+
+  if only_reads then
+    perform set_config('synchronous_commit', 'off', true);
+  end if;
+  return answer;
+end $$;

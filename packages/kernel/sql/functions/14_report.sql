@@ -1,0 +1,155 @@
+-- Commit point C: a call's outcome is settled, once, whoever comes first (design D8).
+--
+-- move: wait.settle (waiting → received). A retryable failure with attempts left does not settle: it gives the call back.
+-- item: { project_id, tool_call_id, capability, content | tool_result_card_id (+ status, after_execution), message_type?,
+--         agent_id?, agent_turn_id?, turn_epoch?, recursion_depth?, author_id?, function_name?, traceparent?, principal? }
+-- answer: accepted + { tool_result_card_id, inbox_id, correlation_id, trace_id, wake? }, accepted + retry_at, duplicate,
+--   or rejected + code. `wake` is there when none of the step's calls is left open.
+--
+-- Order of the checks: capability → settled by this attempt (duplicate, body not compared) → stale → reference §5.5 rows 5–12.
+-- Locks: siblings first (an advisory lock per agent, in key order, only where a step has several calls), then calls in key order.
+-- The sibling lock makes the last of several concurrent reports see all the others, so exactly that one wakes the agent.
+
+create or replace function l0.report_at(items jsonb, at timestamptz) returns json
+language plpgsql
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  siblings bigint[];
+  answer json;
+begin
+  select array_agg(k.lock_key order by k.lock_key) into siblings
+    from (select distinct hashtextextended(c.project_id || '/' || c.agent_id, 0) as lock_key
+            from jsonb_to_recordset(items) as i (tool_call_id text)
+           cross join lateral (select c.project_id, c.agent_id from state.calls c
+                                where c.tool_call_id = i.tool_call_id and c.step_size > 1) c) k;
+  if siblings is not null then
+    for n in 1..cardinality(siblings) loop
+      perform pg_advisory_xact_lock(siblings[n]);
+    end loop;
+  end if;
+
+  with item as materialized (
+    select i.*
+      from rows from (jsonb_to_recordset(items) as (
+             project_id text, tool_call_id text, capability text, content jsonb, tool_result_card_id text, status text,
+             after_execution text, message_type text, agent_id text, agent_turn_id text, turn_epoch bigint, recursion_depth integer,
+             author_id text, function_name text, traceparent text, principal text))
+           with ordinality as i (project_id, tool_call_id, capability, content, tool_result_card_id, status, after_execution,
+             message_type, agent_id, agent_turn_id, turn_epoch, recursion_depth, author_id, function_name, traceparent, principal, ord)
+  ), checked as materialized (
+    select i.ord, i.project_id as asked_project, i.tool_call_id as asked_call, i.principal as asked_by,
+           i.tool_result_card_id as pointed_card_id, i.content as inline_content, c.*,
+           coalesce(i.content, pointed.content) as said,
+           coalesce(
+             l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal),
+             case
+               when i.turn_epoch > 0 and i.turn_epoch <> c.turn_epoch then 'stale_epoch'
+               when i.message_type = 'timeout' then 'forbidden'
+               when i.message_type <> 'tool_result' then 'protocol_violation'
+               when i.agent_id <> c.agent_id or i.agent_turn_id <> c.agent_turn_id then 'protocol_violation'
+               when (i.content is null) = (i.tool_result_card_id is null) then 'protocol_violation'
+               when i.tool_result_card_id is not null
+                and (pointed.card_id is null or pointed.project_id <> c.project_id or pointed.type <> 'tool.result'
+                     or pointed.tool_call_id <> c.tool_call_id or pointed.author_id <> c.author_id
+                     or pointed.function_name is distinct from c.tool_name or pointed.box_id is not null) then 'protocol_violation'
+               when i.tool_result_card_id is not null
+                and (i.status is distinct from pointed.content ->> 'status'
+                     or i.after_execution not in (c.after_execution,
+                          coalesce(pointed.content -> 'result' -> '__cg_control' ->> 'after_execution', c.after_execution)))
+                 then 'schema_invalid'
+               when i.recursion_depth <> c.recursion_depth then 'protocol_violation'
+               when c.recursion_depth >= 20 then 'recursion_depth_exceeded'
+             end,
+             l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent),
+             case when i.content is not null then l0.refuse_result(i.content, c.after_execution) end,
+             'accepted') as verdict
+      from (select * from item order by tool_call_id) i
+      left join lateral (
+        select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id,
+               c.parent_step_id, c.recursion_depth, c.step_size, c.tool_name, c.author_id, c.after_execution, c.box_id, c.result_pos,
+               c.wait_status, c.settled_by, c.attempt, c.attempts_max, c.backoff_ms, c.deadline_at, c.principal, c.cap_sha256,
+               c.stale_caps, c.result_card_id
+          from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
+      left join lateral (select * from card.cards p where p.card_id = i.tool_result_card_id) pointed on true
+  ), decided as materialized (
+    select k.*,
+           l0.result_content(k.said, k.after_execution) as content,
+           coalesce(k.pointed_card_id, l0.result_card_id(k.tool_call_id, k.attempt)) as new_card_id,
+           case
+             when k.verdict = 'accepted' and row_number() over (partition by k.tool_call_id, k.verdict = 'accepted' order by k.ord) > 1
+               then 'duplicate'
+             when k.verdict = 'accepted' and k.said ->> 'status' = 'failed' and k.said -> 'error' ->> 'retryable' = 'true'
+              and k.attempt < k.attempts_max
+              and moment + k.backoff_ms * (1 << (k.attempt - 1)) * interval '1 millisecond' < k.deadline_at then 'retry'
+             else k.verdict
+           end as code
+      from checked k
+  ), settled as (
+    update state.calls c
+       set wait_status = 'received', settled_by = 'report', result_card_id = d.new_card_id, result_status = d.content ->> 'status',
+           result_after = coalesce(case when jsonb_typeof(d.content -> 'result') = 'object'
+                                     then d.content -> 'result' -> '__cg_control' ->> 'after_execution' end, d.after_execution),
+           report_span_id = encode(substring(uuid_send(gen_random_uuid()) from 9), 'hex'),
+           received_at = moment,
+           -- Unchanged for a call that was quick, so that this update stays heap-only (S2); sooner for a slow one, so that a lost
+           -- wakeup is rung again after the first interval.
+           due_at = least(c.due_at, moment + interval '5 seconds'),
+           rings = 0
+      from decided d
+     where c.tool_call_id = d.tool_call_id and d.code = 'accepted'
+  ), given_back as (
+    update state.calls c
+       set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
+           stale_caps = array_append(c.stale_caps, c.cap_sha256), cap_sha256 = null, reconcile = false, rings = 0,
+           due_at = moment + c.backoff_ms * (1 << (c.attempt - 1)) * interval '1 millisecond'
+      from decided d
+     where c.tool_call_id = d.tool_call_id and d.code = 'retry'
+  ), cards as (
+    insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
+                            function_name, box_id, pos, content, sha256, created_at)
+    select d.new_card_id, d.project_id, 'tool.result', d.author_id, d.agent_turn_id, d.step_id, d.tool_call_id, d.trace_id,
+           d.parent_step_id, d.tool_name, d.box_id, d.result_pos, d.content, sha256(convert_to(d.content::text, 'UTF8')), moment
+      from decided d where d.code = 'accepted' and d.pointed_card_id is null
+  ), placed as (
+    insert into card.box_cards (box_id, pos, card_id, project_id)
+    select d.box_id, d.result_pos, d.new_card_id, d.project_id
+      from decided d where d.code = 'accepted' and d.pointed_card_id is not null
+  ), noted as (
+    insert into state.audit_log (project_id, kind, code, tool_call_id, agent_turn_id, principal, detail, created_at)
+    select d.asked_project, 'report', d.code, d.asked_call, d.agent_turn_id, d.asked_by,
+           case when d.code = 'retry' then jsonb_build_object('attempt', d.attempt, 'error', d.content -> 'error') else '{}' end, moment
+      from decided d where d.code not in ('accepted', 'duplicate')
+  )
+  select json_agg(case d.code
+           when 'accepted' then json_build_object('outcome', 'accepted', 'tool_result_card_id', d.new_card_id, 'inbox_id', d.tool_call_id,
+             'correlation_id', d.tool_call_id, 'trace_id', d.trace_id, 'project_id', d.project_id, 'agent_id', d.agent_id,
+             'step_size', d.step_size,
+             'wake', json_build_object('project_id', d.project_id, 'channel_id', d.channel_id, 'agent_id', d.agent_id,
+                                       'agent_turn_id', d.agent_turn_id, 'turn_epoch', d.turn_epoch, 'trace_id', d.trace_id,
+                                       'worker_target', roster.worker_target, 'inbox_id', d.tool_call_id))
+           when 'retry' then json_build_object('outcome', 'accepted',
+             'retry_at', moment + d.backoff_ms * (1 << (d.attempt - 1)) * interval '1 millisecond')
+           when 'duplicate' then json_build_object('outcome', 'duplicate', 'tool_result_card_id', coalesce(d.result_card_id, d.new_card_id))
+           else json_build_object('outcome', 'rejected', 'code', d.code)
+         end order by d.ord)
+    into answer
+    from decided d
+    left join lateral (select a.worker_target from resource.project_agents a
+                        where a.project_id = d.project_id and a.agent_id = d.agent_id and d.code = 'accepted') roster on true;
+
+  if siblings is not null then
+    -- A new statement sees what the siblings committed while this one waited for the lock.
+    select json_agg(case when (e.item ->> 'step_size')::integer > 1 and exists (
+                      select 1 from state.agent_state_head h
+                       cross join lateral unnest(h.open_calls) o (id)
+                       cross join lateral (select c.wait_status from state.calls c where c.tool_call_id = o.id) c
+                       where h.project_id = e.item ->> 'project_id' and h.agent_id = e.item ->> 'agent_id' and c.wait_status = 'waiting')
+                    then (e.item::jsonb - 'wake')::json else e.item end order by e.n)
+      into answer
+      from json_array_elements(answer) with ordinality e (item, n);
+  end if;
+  return answer;
+end $$;

@@ -1,0 +1,104 @@
+-- Workers: one row each, renewed by heartbeat; a head names its holder, so a turn's lease is its worker's (design §3, row shape).
+
+-- item: { worker_id, worker_target, lease_ms?, info? }. answer: accepted + lease_expires_at, or rejected with worker_lapsed:
+-- a worker that was declared dead stays dead; it must come back under a new id.
+create or replace function l0.renew_worker(items jsonb, at timestamptz default null) returns json
+language plpgsql set search_path = '' as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  answer json;
+begin
+  with item as materialized (
+    select i.*
+      from rows from (jsonb_to_recordset(items) as (worker_id text, worker_target text, lease_ms integer, info jsonb))
+           with ordinality as i (worker_id, worker_target, lease_ms, info, ord)
+  ), kept as (
+    insert into state.workers as w (worker_id, worker_target, lease_until, started_at, info)
+    select i.worker_id, i.worker_target, moment + coalesce(i.lease_ms, 15000) * interval '1 millisecond', moment, coalesce(i.info, '{}')
+      from (select distinct on (worker_id) * from item order by worker_id, ord) i
+    on conflict (worker_id) do update set lease_until = greatest(w.lease_until, excluded.lease_until)
+     where w.lapsed_at is null
+    returning w.worker_id, w.lease_until
+  )
+  select json_agg(case when k.worker_id is not null then json_build_object('outcome', 'accepted', 'lease_expires_at', k.lease_until)
+                       else json_build_object('outcome', 'rejected', 'code', 'worker_lapsed') end order by i.ord)
+    into answer from item i left join kept k on k.worker_id = i.worker_id;
+  return answer;
+end $$;
+
+-- A worker says goodbye: its lease ends now, so that the next sweep gives its turns to others at once.
+create or replace function l0.retire_worker(worker text, at timestamptz default null) returns void
+language plpgsql set search_path = '' as $$
+begin
+  update state.workers w set lease_until = least(w.lease_until, coalesce(at, clock_timestamp())) where w.worker_id = worker;
+end $$;
+
+-- A store that only one process can open has nobody else's leases in it (design D3): all of them are ended.
+create or replace function l0.free_leases(at timestamptz default null) returns json
+language plpgsql set search_path = '' as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  freed_workers integer;
+  freed_calls integer;
+begin
+  update state.workers w set lease_until = moment where w.lapsed_at is null and w.lease_until > moment;
+  get diagnostics freed_workers = row_count;
+  update state.calls c set lease_until = moment, due_at = moment
+   where c.wait_status = 'waiting' and c.claimed_by is not null and c.due_at is not null and not c.local and c.batch_id is null;
+  get diagnostics freed_calls = row_count;
+  return json_build_object('workers', freed_workers, 'calls', freed_calls);
+end $$;
+
+-- A dead executor's call, by what its tool declared (design §4). The caller holds the call's row and knows that it waits, claimed.
+-- moves: claim.release (→ unclaimed, to be run again) or wait.settle with outcome_unknown | tool_crashed.
+create or replace function l0.lapse_call(c state.calls, moment timestamptz) returns text
+language plpgsql as $$
+begin
+  if c.effect = 'once' and not c.can_reconcile then
+    perform l0.settle_call(c, 'failed', 'received', 'crash',
+      l0.kernel_error('outcome_unknown', 'the executor was lost while the tool ran; whether it took effect is not known'), null, 'sys.kernel', moment);
+    return 'outcome_unknown';
+  end if;
+  if c.attempt >= c.attempts_max then
+    perform l0.settle_call(c, 'failed', 'received', 'crash',
+      case when c.effect = 'once'
+        then l0.kernel_error('outcome_unknown', 'the executor was lost ' || c.attempt || ' times; whether the tool took effect is not known')
+        else l0.kernel_error('tool_crashed', 'the executor was lost ' || c.attempt || ' times while the tool ran') end, null, 'sys.kernel', moment);
+    insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
+    values (c.project_id, c.tool_call_id, 'tool_crashed', jsonb_build_object('attempts', c.attempt, 'tool_name', c.tool_name), moment);
+    return 'tool_crashed';
+  end if;
+  update state.calls k
+     set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
+         stale_caps = array_append(k.stale_caps, k.cap_sha256), cap_sha256 = null, reconcile = (c.effect = 'once'), rings = 0,
+         due_at = moment
+   where k.tool_call_id = c.tool_call_id;
+  return 'released';
+end $$;
+
+-- A lapsed worker's running turn goes to whoever wakes first, from its last commit (design D7); its local calls by their effect.
+-- moves: head.recover (running → dispatched, epoch + 1), inbox.recover (processing → pending); or head.exhaust at the third crash in a row.
+create or replace function l0.recover_turn(h state.agent_state_head, moment timestamptz) returns jsonb
+language plpgsql as $$
+declare
+  c state.calls;
+begin
+  if h.crash_count + 1 >= 3 then
+    return l0.end_turn(h, 'failed', null, 'crash_loop', 'the worker was lost three times in a row without a step forward', 'error', moment);
+  end if;
+  for c in
+    select k.* from (select id from unnest(h.open_calls) o (id) order by id) o
+     cross join lateral (select * from state.calls k where k.tool_call_id = o.id for no key update) k
+     where k.wait_status = 'waiting' and k.local and k.claimed_by is not null
+  loop
+    perform l0.lapse_call(c, moment);
+  end loop;
+  update state.agent_state_head k
+     set status = 'dispatched', turn_epoch = k.turn_epoch + 1, holder = null, crash_count = k.crash_count + 1, updated_at = moment
+   where k.project_id = h.project_id and k.agent_id = h.agent_id;
+  update state.inbox n set status = 'pending', due_at = moment + interval '5 seconds', rings = 0 where n.inbox_id = h.active_agent_turn_id;
+  insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, payload, created_at)
+  values (h.project_id, h.agent_id, h.active_agent_turn_id, 'state', 'dispatched', h.turn_epoch + 1,
+          jsonb_build_object('reason', 'recovered', 'crash_count', h.crash_count + 1), moment);
+  return l0.wake_of(h.project_id, h.agent_id, 'recovered');
+end $$;

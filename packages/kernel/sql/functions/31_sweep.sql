@@ -1,0 +1,172 @@
+-- The sweeper: whatever waits too long is looked at (design D4, D7). Any number of instances, no leader: rows are taken with
+-- SKIP LOCKED, a bounded number at a time, and each move is the same compare-and-set as everywhere else.
+--
+-- answer: { commands: […], wakes: […], ended: […], settled, recovered, more } to publish after the commit.
+
+-- Rings double from 5 s to 60 s.
+create or replace function l0.ring_delay(rings integer) returns interval
+language sql immutable as $$ select least(5 * power(2, least(rings, 10)), 60) * interval '1 second' $$;
+
+create or replace function l0.sweep_calls(limit_rows integer, at timestamptz default null) returns json
+language plpgsql
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  pads l0.ticket_keys;
+  c state.calls;
+  h state.agent_state_head;
+  alive_until timestamptz;
+  verdict text;
+  commands jsonb := '[]';
+  wakes jsonb := '[]';
+  settled integer := 0;
+  seen integer := 0;
+begin
+  select * into strict pads from l0.ticket_keys where key_id = 1;
+  for c in
+    select * from state.calls k where k.due_at <= moment order by k.due_at limit limit_rows for no key update skip locked
+  loop
+    seen := seen + 1;
+    if c.wait_status = 'received' then
+      -- Settled, not applied: its wakeup may be lost. With a sibling still open, that sibling's settlement will ring.
+      select * into h from state.agent_state_head k where k.project_id = c.project_id and k.agent_id = c.agent_id;
+      if h.status = 'suspended' and h.active_agent_turn_id = c.agent_turn_id and not exists (
+           select 1 from unnest(h.open_calls) o (id)
+            cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting') k) then
+        wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_pending_inbox'), '[]');
+      end if;
+      update state.calls k set due_at = moment + l0.ring_delay(k.rings), rings = k.rings + 1 where k.tool_call_id = c.tool_call_id;
+    elsif c.wait_status <> 'waiting' then
+      update state.calls k set due_at = null where k.tool_call_id = c.tool_call_id;
+    elsif c.deadline_at <= moment then
+      perform l0.settle_call(c, 'timeout', 'received', 'deadline',
+        case when c.claimed_by is not null and c.effect = 'once' and c.batch_id is null
+          then l0.kernel_error('outcome_unknown', 'the deadline passed while the tool ran; whether it took effect is not known')
+          else l0.kernel_error('tool_timeout', 'no answer before the deadline') end, null, 'sys.kernel', moment);
+      settled := settled + 1;
+      wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_timeout'), '[]');
+    elsif c.claimed_by is null then
+      update state.calls k set due_at = least(k.deadline_at, moment + l0.ring_delay(k.rings)), rings = k.rings + 1 where k.tool_call_id = c.tool_call_id;
+      if c.local then
+        wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_local_call'), '[]');
+      else
+        commands := commands || l0.command_of(c, pads);
+      end if;
+    else
+      alive_until := case
+        when c.batch_id is not null then c.deadline_at
+        when c.local then (select w.lease_until from state.workers w where w.worker_id = c.claimed_by and w.lapsed_at is null)
+        else c.lease_until end;
+      if alive_until > moment then
+        update state.calls k set due_at = least(k.deadline_at, alive_until) where k.tool_call_id = c.tool_call_id;
+      else
+        verdict := l0.lapse_call(c, moment);
+        if verdict = 'released' then
+          update state.calls k set due_at = least(k.deadline_at, moment + l0.ring_delay(0)), rings = 1 where k.tool_call_id = c.tool_call_id;
+          if c.local then
+            wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_local_call'), '[]');
+          else
+            commands := commands || l0.command_of(c, pads);
+          end if;
+        else
+          settled := settled + 1;
+          wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_crashed_call'), '[]');
+        end if;
+      end if;
+    end if;
+  end loop;
+  return json_build_object('commands', commands, 'wakes', wakes, 'settled', settled, 'more', seen = limit_rows);
+end $$;
+
+-- Everything a command message is made of, with the ticket of the next attempt.
+create or replace function l0.command_of(c state.calls, pads l0.ticket_keys) returns jsonb
+language plpgsql stable as $$
+begin
+  return (select jsonb_build_object('project_id', c.project_id, 'channel_id', c.channel_id, 'agent_id', c.agent_id, 'agent_turn_id', c.agent_turn_id,
+            'turn_epoch', c.turn_epoch, 'step_id', c.step_id, 'tool_call_id', c.tool_call_id, 'tool_call_card_id', c.call_card_id,
+            'tool_name', c.tool_name, 'after_execution', c.after_execution, 'target_subject', c.target_subject,
+            'recursion_depth', c.recursion_depth, 'trace_id', c.trace_id, 'span_id', c.span_id, 'parent_step_id', c.parent_step_id,
+            'parent_agent_id', t.parent_agent_id, 'parent_agent_turn_id', t.parent_agent_turn_id,
+            'ticket', l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1))
+            from state.agent_turns t where t.agent_turn_id = c.agent_turn_id);
+end $$;
+
+-- Turns that were dispatched or put off and that nobody has taken: rung again.
+create or replace function l0.sweep_inbox(limit_rows integer, at timestamptz default null) returns json
+language plpgsql
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  n state.inbox;
+  wakes jsonb := '[]';
+  seen integer := 0;
+begin
+  for n in
+    select * from state.inbox k where k.due_at <= moment order by k.due_at limit limit_rows for no key update skip locked
+  loop
+    seen := seen + 1;
+    if n.status in ('pending', 'deferred') then
+      wakes := wakes || coalesce(l0.wake_of(n.project_id, n.agent_id,
+        case n.status when 'pending' then 'watchdog_retransmit' else 'watchdog_due_deferred' end), '[]');
+      update state.inbox k set due_at = moment + l0.ring_delay(k.rings), rings = k.rings + 1 where k.inbox_id = n.inbox_id;
+    else
+      update state.inbox k set due_at = null where k.inbox_id = n.inbox_id;
+    end if;
+  end loop;
+  return json_build_object('wakes', wakes, 'more', seen = limit_rows);
+end $$;
+
+-- Workers whose lease ran out: declared dead, and their turns recovered. A worker is marked before its turns are touched, so that it
+-- cannot take new ones meanwhile; if this transaction is lost, the next sweep does it again.
+create or replace function l0.sweep_workers(limit_rows integer, at timestamptz default null) returns json
+language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  dead text[];
+  h state.agent_state_head;
+  k record;
+  wake jsonb;
+  wakes jsonb := '[]';
+  ended jsonb := '[]';
+  recovered integer := 0;
+begin
+  with due as (
+    select w.worker_id from state.workers w where w.lease_until <= moment and w.lapsed_at is null
+     order by w.worker_id limit limit_rows for no key update skip locked)
+  update state.workers w set lapsed_at = moment from due where w.worker_id = due.worker_id;
+  -- A resume that began before its worker was declared dead may commit a little later, so the dead are looked at for a minute more.
+  select array_agg(w.worker_id) into dead from state.workers w
+   where w.lapsed_at is not null and (w.drained_at is null or w.drained_at > moment - interval '1 minute');
+  if dead is null then
+    return json_build_object('wakes', wakes, 'ended', ended, 'recovered', 0, 'more', false);
+  end if;
+  for k in
+    select t.project_id, t.agent_id
+      from state.agent_turns t join state.agent_state_head g on g.project_id = t.project_id and g.agent_id = t.agent_id
+     where t.status = 'active' and g.status = 'running' and g.holder = any (dead)
+     order by t.project_id, t.agent_id limit limit_rows
+  loop
+    select * into h from state.agent_state_head g
+     where g.project_id = k.project_id and g.agent_id = k.agent_id and g.status = 'running' and g.holder = any (dead)
+       for no key update skip locked;
+    if found then
+      recovered := recovered + 1;
+      wake := l0.recover_turn(h, moment);
+      wakes := wakes || coalesce(wake, '[]');
+      if h.crash_count + 1 >= 3 then
+        ended := ended || jsonb_build_object('project_id', h.project_id, 'channel_id', h.active_channel_id, 'agent_id', h.agent_id,
+          'agent_turn_id', h.active_agent_turn_id, 'turn_epoch', h.turn_epoch, 'trace_id', h.trace_id, 'status', 'failed', 'error_code', 'crash_loop');
+      end if;
+    end if;
+  end loop;
+  if recovered < limit_rows then
+    update state.workers w set drained_at = moment where w.worker_id = any (dead) and w.drained_at is null;
+    delete from state.workers w where w.drained_at < moment - interval '1 hour';
+  end if;
+  return json_build_object('wakes', wakes, 'ended', ended, 'recovered', recovered, 'more', recovered = limit_rows);
+end $$;

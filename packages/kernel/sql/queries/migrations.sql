@@ -1,0 +1,20 @@
+-- The migrator's own bookkeeping.
+
+-- name: migration_lock
+select pg_advisory_xact_lock($1);
+
+-- name: migrations_table_exists
+select to_regclass('l0.migrations') is not null as there;
+
+-- name: migrations_recorded
+select version, digest, is_breaking from l0.migrations order by version;
+
+-- name: migration_record
+insert into l0.migrations (version, name, digest, is_breaking, applied_at) values ($1, $2, $3, $4, clock_timestamp());
+
+-- name: functions_installed
+select digest, schema_version from l0.functions_installed;
+
+-- name: functions_record
+insert into l0.functions_installed (only_row, digest, schema_version) values (true, $1, $2)
+  on conflict (only_row) do update set digest = excluded.digest, schema_version = excluded.schema_version;

@@ -1,0 +1,65 @@
+-- Reads. Each names its project: an id of another project is not there.
+
+-- name: cards_by_id
+-- Input order, duplicates kept, missing ones skipped (reference §4.2).
+select d.* from unnest($2::text[]) with ordinality w (id, n)
+  cross join lateral (select * from card.card_documents d where d.card_id = w.id and d.project_id = $1) d
+ order by w.n;
+
+-- name: box_cards
+-- The cards of a box from a position on. A place that a waiting call has reserved is simply not there yet.
+select b.pos, d.* from card.box_contents b
+  cross join lateral (select * from card.card_documents d where d.card_id = b.card_id) d
+ where b.box_id = $2 and b.project_id = $1 and b.pos >= $3 order by b.pos limit $4;
+
+-- name: box_length
+select count(*)::int as cards from card.box_contents b where b.box_id = $2 and b.project_id = $1;
+
+-- name: turn_by_id
+select * from state.turns t where t.agent_turn_id = $2 and t.project_id = $1;
+
+-- name: head_by_agent
+select h.*, coalesce(cardinality(h.open_calls), 0) as waiting_tool_count
+  from state.agent_state_head h where h.project_id = $1 and h.agent_id = $2;
+
+-- name: call_by_id
+select c.tool_call_id, c.project_id, c.agent_id, c.agent_turn_id, c.channel_id, c.step_id, c.turn_epoch, c.call_index, c.tool_name, c.tool_digest,
+       c.target_subject, c.effect, c.after_execution, c.local, c.wait_status, c.attempt, c.attempts_max, c.claimed_by, c.claimed_at, c.lease_until,
+       c.deadline_at, c.due_at, c.settled_by, c.call_card_id, c.result_card_id, c.result_status, c.result_after, c.batch_id, c.created_at,
+       c.received_at, c.applied_at, c.trace_id, c.span_id, c.report_span_id, c.recursion_depth, c.parent_step_id
+  from state.calls c where c.tool_call_id = $2 and c.project_id = $1;
+
+-- name: calls_of_turn
+-- Through the turn's cards, in call order: calls need no index of their own for this.
+select c.tool_call_id, c.step_id, c.call_index, c.tool_name, c.target_subject, c.effect, c.wait_status, c.attempt, c.claimed_by, c.lease_until,
+       c.deadline_at, c.settled_by, c.result_card_id, c.result_status, c.created_at, c.received_at, c.applied_at
+  from state.agent_turns t
+  join card.cards k on k.box_id = t.output_box_id and k.pos >= t.box_start and k.type = 'tool.call' and k.agent_turn_id = t.agent_turn_id
+  join state.calls c on c.tool_call_id = k.tool_call_id
+ where t.agent_turn_id = $2 and t.project_id = $1 order by k.pos;
+
+-- name: tools_of_project
+select t.* from resource.tools t where t.project_id = $1 order by t.tool_name;
+
+-- name: tool_by_digest
+select v.* from resource.tool_versions v where v.project_id = $1 and v.tool_name = $2 and v.digest = $3 limit 1;
+
+-- name: agent_by_id
+select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;
+
+-- name: events_after
+-- Only events whose transaction is older than every running one: a cursor never skips a row that commits late.
+select e.seq, e.agent_id, e.agent_turn_id, e.kind, e.status, e.turn_epoch, e.step_id, e.payload, e.created_at
+  from state.events e
+ where e.project_id = $1 and e.seq > $2 and e.xid < pg_snapshot_xmin(pg_current_snapshot())
+ order by e.seq limit $3;
+
+-- name: batch_by_id
+select b.*, (select json_agg(t order by t.task_index) from state.pmo_batch_tasks t where t.batch_id = b.batch_id) as tasks
+  from state.pmo_batches b where b.batch_id = $2 and b.project_id = $1;
+
+-- name: dead_letters_of_project
+select d.* from state.dead_letters d where d.project_id = $1 order by d.dead_letter_id desc limit $2;
+
+-- name: audit_of_project
+select a.* from state.audit_log a where a.project_id = $1 order by a.audit_id desc limit $2;

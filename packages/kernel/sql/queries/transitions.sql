@@ -1,0 +1,82 @@
+-- The doors of l0, one call each: items in, one outcome per item out, in one transaction.
+
+-- name: enqueue_turn
+select l0.enqueue_turn($1::jsonb, $2::timestamptz) as answer;
+
+-- name: resume
+select l0.resume($1::jsonb, $2::timestamptz) as answer;
+
+-- name: suspend_on_calls
+select l0.suspend_on_calls($1::jsonb, $2::timestamptz) as answer;
+
+-- name: open_call
+select l0.open_call_at($1::jsonb, $2::timestamptz) as answer;
+
+-- name: renew_call
+select l0.renew_call_at($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_result_card
+select l0.put_result_card_at($1::jsonb, $2::timestamptz) as answer;
+
+-- name: report
+select l0.report_at($1::jsonb, $2::timestamptz) as answer;
+
+-- name: apply_results
+select l0.apply_results($1::jsonb, $2::timestamptz) as answer;
+
+-- name: append_cards
+select l0.append_cards($1::jsonb, $2::timestamptz) as answer;
+
+-- name: finish_turn
+select l0.finish_turn($1::jsonb, $2::timestamptz) as answer;
+
+-- name: defer_turn
+select l0.defer_turn($1::jsonb, $2::timestamptz) as answer;
+
+-- name: stop_turn
+select l0.stop_turn($1::jsonb, $2::timestamptz) as answer;
+
+-- name: renew_worker
+select l0.renew_worker($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_projects
+select l0.put_projects($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_agents
+select l0.put_agents($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_tools
+select l0.put_tools($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_cards
+select l0.put_cards($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_boxes
+select l0.put_boxes($1::jsonb, $2::timestamptz) as answer;
+
+-- name: put_dead_letters
+select l0.put_dead_letters($1::jsonb, $2::timestamptz) as answer;
+
+-- name: open_batch
+select l0.open_batch($1::jsonb, $2::timestamptz) as answer;
+
+-- name: move_batch_task
+select l0.move_batch_task($1::jsonb, $2::timestamptz) as answer;
+
+-- name: finish_batch
+select l0.finish_batch($1::jsonb, $2::timestamptz) as answer;
+
+-- name: retire_worker
+select l0.retire_worker($1, $2::timestamptz);
+
+-- name: free_leases
+select l0.free_leases($1::timestamptz) as answer;
+
+-- name: sweep_calls
+select l0.sweep_calls($1, $2::timestamptz) as answer;
+
+-- name: sweep_inbox
+select l0.sweep_inbox($1, $2::timestamptz) as answer;
+
+-- name: sweep_workers
+select l0.sweep_workers($1, $2::timestamptz) as answer;

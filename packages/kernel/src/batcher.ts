@@ -1,0 +1,111 @@
+// Natural batching (design D2): while batches are in flight, later items gather; there is no timer.
+//
+//   B1. Outcomes come back in item order; each item gets its own.
+//   B2. A bad item never fails its neighbours: on a statement error the batch is split until the culprit stands alone.
+//   B3. Two items with one key never share a batch, and keep their order.
+
+import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX } from "@tessera/protocol";
+import { DatabaseError } from "./ports.ts";
+
+export interface BatcherOptions<Outcome> {
+  /** Runs one transaction over the items, given as JSON texts. */
+  readonly run: (items: readonly string[]) => Promise<readonly Outcome[]>;
+  /** What to answer when a single item makes the statement fail; rethrow to reject its promise. */
+  readonly refuse: (error: DatabaseError) => Outcome;
+  readonly inFlightMax: number;
+}
+
+interface Entry<Outcome> {
+  readonly text: string;
+  readonly key: string | null;
+  readonly resolve: (outcome: Outcome) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export class Batcher<Outcome> {
+  readonly #options: BatcherOptions<Outcome>;
+  #waiting: Entry<Outcome>[] = [];
+  #inFlight = 0;
+  #isScheduled = false;
+
+  constructor(options: BatcherOptions<Outcome>) {
+    this.#options = options;
+  }
+
+  add(item: unknown, key: string | null = null): Promise<Outcome> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ text: JSON.stringify(item), key, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  // Items of one turn of the event loop share a batch: a socket often delivers many messages at once.
+  #schedule(): void {
+    if (this.#isScheduled || this.#inFlight >= this.#options.inFlightMax || this.#waiting.length === 0) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      void this.#flush();
+    });
+  }
+
+  async #flush(): Promise<void> {
+    const batch = this.#take();
+    if (batch.length === 0) return;
+    this.#inFlight += 1;
+    this.#schedule();
+    try {
+      await this.#settle(batch);
+    } finally {
+      this.#inFlight -= 1;
+      this.#schedule();
+    }
+  }
+
+  #take(): Entry<Outcome>[] {
+    const batch: Entry<Outcome>[] = [];
+    const left: Entry<Outcome>[] = [];
+    const keys = new Set<string>();
+    let bytes = 0;
+    for (const entry of this.#waiting) {
+      const isFull = batch.length >= BATCH_ITEMS_MAX || (batch.length > 0 && bytes + entry.text.length > BATCH_BYTES_MAX);
+      if (isFull || (entry.key !== null && keys.has(entry.key))) {
+        left.push(entry);
+        continue;
+      }
+      if (entry.key !== null) keys.add(entry.key);
+      bytes += entry.text.length;
+      batch.push(entry);
+    }
+    this.#waiting = left;
+    return batch;
+  }
+
+  async #settle(batch: readonly Entry<Outcome>[]): Promise<void> {
+    try {
+      const outcomes = await this.#options.run(batch.map((entry) => entry.text));
+      for (const [n, entry] of batch.entries()) entry.resolve(outcomes[n] as Outcome);
+    } catch (error) {
+      const isStatement = error instanceof DatabaseError && error.kind === "statement";
+      if (isStatement && batch.length > 1) {
+        const middle = batch.length >> 1;
+        await this.#settle(batch.slice(0, middle));
+        await this.#settle(batch.slice(middle));
+        return;
+      }
+      for (const entry of batch) this.#refuse(entry, error);
+    }
+  }
+
+  #refuse(entry: Entry<Outcome>, error: unknown): void {
+    if (!(error instanceof DatabaseError)) {
+      entry.reject(error);
+      return;
+    }
+    try {
+      entry.resolve(this.#options.refuse(error));
+    } catch (refused) {
+      entry.reject(refused);
+    }
+  }
+}

@@ -1,0 +1,71 @@
+// What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else
+// (reference Part 3, row 42): a tool is handed this port, never a store.
+
+import { CARD_CONTENT_BYTES_MAX, CGError, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
+import type { Announcer } from "./announcer.ts";
+import type {
+  CallHold,
+  OpenOutcome,
+  OpenRequest,
+  Rejected,
+  RenewOutcome,
+  ReportOutcome,
+  ReportRequest,
+  ResultCardOutcome,
+  ResultCardRequest,
+  ResultContent,
+} from "./outcomes.ts";
+import type { Ids } from "./ports.ts";
+import { type TransitionWorld, transition } from "./transitions.ts";
+
+export interface ExecutorPort {
+  /** Commit point B. The command that brought the call is acked after this, whatever the answer. */
+  openCall(request: OpenRequest): Promise<OpenOutcome>;
+  /** The heartbeat. `cancel: true` = stop the tool, its outcome no longer matters. */
+  renewCall(hold: CallHold & { readonly lease_ms?: number }): Promise<RenewOutcome>;
+  /** Saves a result without reporting it; changes nothing else. */
+  putResultCard(request: ResultCardRequest): Promise<ResultCardOutcome>;
+  /** Commit point C. */
+  report(request: ReportRequest): Promise<ReportOutcome>;
+}
+
+const RESULT_GATE = { bytesMax: CARD_CONTENT_BYTES_MAX, depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA };
+
+export function createExecutorPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): ExecutorPort {
+  const open = transition<OpenRequest, OpenOutcome>(world, "open_call");
+  const renew = transition<CallHold & { readonly lease_ms?: number }, RenewOutcome>(world, "renew_call");
+  const putCard = transition<ResultCardRequest, ResultCardOutcome>(world, "put_result_card", {
+    keyOf: (item) => item.tool_call_id,
+  });
+  const sendReport = transition<ReportRequest, ReportOutcome>(world, "report");
+  return {
+    // The claim's own id makes asking again after a lost answer the same claim, not a second attempt.
+    openCall: (request) => open({ ...request, claim_id: request.claim_id ?? world.ids.mint("claim") }),
+    renewCall: (hold) => renew(hold),
+    putResultCard(request) {
+      const content = gated(request.content);
+      return isRejected(content) ? Promise.resolve(content) : putCard({ ...request, content });
+    },
+    async report(request) {
+      const content = request.content === undefined ? undefined : gated(request.content);
+      if (isRejected(content)) return content;
+      const outcome = await sendReport(content === undefined ? request : { ...request, content });
+      if (outcome.outcome === "accepted" && "wake" in outcome) world.announcer.announce({ wakes: [outcome.wake] });
+      return outcome;
+    },
+  };
+}
+
+// D9: what a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
+function gated(content: ResultContent): ResultContent | Rejected {
+  try {
+    return gateJson(content, RESULT_GATE) as unknown as ResultContent;
+  } catch (error) {
+    if (CGError.is(error)) return { outcome: "rejected", code: error.code };
+    throw error;
+  }
+}
+
+function isRejected(value: ResultContent | Rejected | undefined): value is Rejected {
+  return value !== undefined && "outcome" in value;
+}

@@ -1,0 +1,24 @@
+// @tessera/kernel: L0, the only writer of durable state.
+//
+// Every durable transition is one function in the database schema `l0` (sql/functions): one round trip, one
+// transaction, one outcome per item. This package is the typed client of these functions, the migrations that make
+// them, the sweeper that looks after what waits, and the ports it needs from the world.
+//
+//   openKernel     the client: turns, executors, registry, batches, reads
+//   startSweeper   deadlines, leases, rings, crash recovery (any number, no leader)
+//   migrate        brings a store to this build's schema
+//   verifyStore    the invariants, as queries that must find nothing
+
+export type { Announcer } from "./announcer.ts";
+export type { BatchOutcome, BatchPort } from "./batch-port.ts";
+export type { ExecutorPort } from "./executor-port.ts";
+export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
+export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
+export { checkSchema, type MigrateResult, MIGRATIONS, migrate, SCHEMA_DIGEST, SCHEMA_VERSION } from "./migrate.ts";
+export type * from "./outcomes.ts";
+export * from "./ports.ts";
+export type { CardDocument, EventRow, Reads } from "./reads.ts";
+export { type AgentRecord, type RegistryPort, type ToolDefinition, toolDigest } from "./registry-port.ts";
+export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
+export type { TurnPort } from "./turn-port.ts";
+export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";

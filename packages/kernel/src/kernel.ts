@@ -1,0 +1,48 @@
+// The kernel: the typed client of l0, composed over its ports. Every durable transition goes through here or straight
+// into the same SQL functions; nothing else writes.
+
+import { type Announcer, createAnnouncer } from "./announcer.ts";
+import { type BatchPort, createBatchPort } from "./batch-port.ts";
+import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
+import type { Bus, Clock, Database, Ids, KillPoints } from "./ports.ts";
+import { createReads, type Reads } from "./reads.ts";
+import { createRegistryPort, type RegistryPort } from "./registry-port.ts";
+import { createSweep, type Sweep } from "./sweeper.ts";
+import { moment, runOnce } from "./transitions.ts";
+import { createTurnPort, type TurnPort } from "./turn-port.ts";
+
+export interface KernelOptions {
+  readonly database: Database;
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly killPoints?: KillPoints;
+  readonly onWarning?: (warning: string) => void;
+}
+
+export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort {
+  readonly reads: Reads;
+  readonly announcer: Announcer;
+  /** One round of the sweeper, now. */
+  readonly sweep: Sweep;
+  /** Ends every lease in a store that nobody else can hold (design D3). */
+  freeLeases(): Promise<{ workers: number; calls: number }>;
+}
+
+const inert: KillPoints = { at: () => undefined };
+
+export function openKernel(options: KernelOptions): Kernel {
+  const { database, bus, clock, ids, killPoints = inert, onWarning = () => undefined } = options;
+  const announcer = createAnnouncer({ bus, ids, killPoints, onWarning });
+  const world = { database, clock, ids, killPoints, announcer };
+  return {
+    ...createTurnPort(world),
+    ...createExecutorPort(world),
+    ...createRegistryPort(world),
+    ...createBatchPort(world),
+    reads: createReads(database),
+    announcer,
+    sweep: createSweep(world),
+    freeLeases: () => runOnce(world, "free_leases", [moment(clock)]),
+  };
+}

@@ -1,0 +1,92 @@
+// Projects, the roster, tool definitions, standalone cards and boxes, dead letters.
+
+import { CARD_CONTENT_BYTES_MAX, gateJson } from "@tessera/protocol";
+import { createHash } from "node:crypto";
+import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
+import { type TransitionWorld, transition } from "./transitions.ts";
+
+export interface ProjectRecord {
+  readonly project_id: string;
+  readonly title?: string;
+  readonly owner_id?: string;
+  readonly status?: "active" | "inactive" | "archived";
+}
+
+export interface AgentRecord {
+  readonly project_id: string;
+  readonly agent_id: string;
+  readonly worker_target: string;
+  readonly profile_box_id?: string;
+  readonly tags?: readonly string[];
+  readonly display_name?: string;
+  readonly owner_agent_id?: string;
+  readonly status?: "active" | "inactive";
+  readonly metadata?: JsonObject;
+  readonly identity_edge?: JsonObject;
+}
+
+export interface ToolDefinition {
+  readonly project_id: string;
+  readonly tool_name: string;
+  readonly description?: string;
+  readonly parameters?: JsonObject;
+  readonly target_subject: string;
+  readonly after_execution: "suspend" | "terminate";
+  readonly options?: JsonObject;
+}
+export type ToolOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
+
+type ToolItem =
+  | (ToolDefinition & { readonly digest: string })
+  | { readonly project_id: string; readonly tool_name: string; readonly removed: true };
+
+export interface DeadLetter {
+  readonly project_id?: string;
+  readonly correlation_id?: string;
+  readonly reason: string;
+  readonly detail?: JsonObject;
+}
+
+export interface RegistryPort {
+  putProject(project: ProjectRecord): Promise<WriteOutcome>;
+  putAgent(agent: AgentRecord): Promise<WriteOutcome>;
+  /** Appends a version; the same definition as the current one is a duplicate (design D11). */
+  putTool(tool: ToolDefinition): Promise<ToolOutcome>;
+  removeTool(tool: { project_id: string; tool_name: string }): Promise<WriteOutcome>;
+  putCard(card: CardDraft & { readonly project_id: string; readonly author_id: string }): Promise<WriteOutcome>;
+  putBox(box: { project_id: string; box_id: string; agent_id?: string; card_ids?: readonly string[] }): Promise<WriteOutcome>;
+  putDeadLetter(letter: DeadLetter): Promise<WriteOutcome>;
+}
+
+export function createRegistryPort(world: TransitionWorld): RegistryPort {
+  const putProject = transition<ProjectRecord, WriteOutcome>(world, "put_projects", { keyOf: (item) => item.project_id });
+  const putAgent = transition<AgentRecord, WriteOutcome>(world, "put_agents", {
+    keyOf: (item) => `${item.project_id}/${item.agent_id}`,
+  });
+  const putTool = transition<ToolItem, ToolOutcome>(world, "put_tools", {
+    keyOf: (item) => `${item.project_id}/${item.tool_name}`,
+  });
+  const putCard = transition<CardDraft, WriteOutcome>(world, "put_cards", { keyOf: (item) => item.card_id });
+  const putBox = transition<{ project_id: string; box_id: string }, WriteOutcome>(world, "put_boxes", { keyOf: (item) => item.box_id });
+  const putDeadLetter = transition<DeadLetter, WriteOutcome>(world, "put_dead_letters");
+  return {
+    putProject: (project) => putProject(project),
+    putAgent: (agent) => putAgent(agent),
+    putTool: (tool) => putTool({ ...tool, digest: toolDigest(tool) }),
+    removeTool: (tool) => putTool({ ...tool, removed: true }) as Promise<WriteOutcome>,
+    putCard: (card) => putCard({ ...card, content: gateJson(card.content, { bytesMax: CARD_CONTENT_BYTES_MAX }) as JsonObject }),
+    putBox: (box) => putBox(box),
+    putDeadLetter: (letter) => putDeadLetter(letter),
+  };
+}
+
+/** Names a definition by what it says, whatever the order of its keys. */
+export function toolDigest(tool: ToolDefinition): string {
+  const said = [tool.tool_name, tool.description ?? "", tool.parameters ?? {}, tool.target_subject, tool.after_execution, tool.options ?? {}];
+  return createHash("sha256").update(JSON.stringify(said, sortKeys)).digest("hex");
+}
+
+function sortKeys(_key: string, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+}

@@ -1,0 +1,83 @@
+// The sweeper: looks at everything that has waited too long. Any number may run, without a leader: rows are taken with
+// SKIP LOCKED and every move is a compare-and-set (sql/functions/31_sweep.sql).
+//
+//   W1. A sweep that fails is reported and tried again at the next interval; it never ends the loop.
+//   W2. stop() resolves when no sweep is running.
+
+import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
+import type { Announcer } from "./announcer.ts";
+import type { SweepAnswer } from "./outcomes.ts";
+import type { Timer } from "./ports.ts";
+import { moment, runOnce, type TransitionWorld } from "./transitions.ts";
+
+const ROWS_PER_SWEEP = 200;
+/** A backlog is worked off in one go, but not without end: other sweepers help. */
+const ROUNDS_MAX = 50;
+const SWEEPS = ["sweep_workers", "sweep_calls", "sweep_inbox"] as const;
+
+export interface SweepSummary {
+  readonly commands: number;
+  readonly wakes: number;
+  readonly settled: number;
+  readonly recovered: number;
+}
+
+export type Sweep = () => Promise<SweepSummary>;
+
+export function createSweep(world: TransitionWorld & { announcer: Announcer }): Sweep {
+  return async () => {
+    const total = { commands: 0, wakes: 0, settled: 0, recovered: 0 };
+    for (const name of SWEEPS) {
+      for (let round = 0; round < ROUNDS_MAX; round += 1) {
+        await world.killPoints.at("sweep.before_commit");
+        const answer = await runOnce<SweepAnswer>(world, name, [ROWS_PER_SWEEP, moment(world.clock)]);
+        await world.killPoints.at("sweep.after_commit");
+        world.announcer.announce(answer);
+        total.commands += answer.commands?.length ?? 0;
+        total.wakes += answer.wakes.length;
+        total.settled += answer.settled ?? 0;
+        total.recovered += answer.recovered ?? 0;
+        if (!answer.more) break;
+      }
+    }
+    return total;
+  };
+}
+
+export interface Sweeper {
+  stop(): Promise<void>;
+}
+
+export function startSweeper(options: {
+  sweep: Sweep;
+  clock: TransitionWorld["clock"];
+  intervalMs?: number;
+  onWarning: (warning: string) => void;
+}): Sweeper {
+  const intervalMs = options.intervalMs ?? SWEEP_INTERVAL_MS;
+  let isStopped = false;
+  let timer: Timer | null = null;
+  let running: Promise<void> = Promise.resolve();
+
+  function schedule(): void {
+    if (isStopped) return;
+    timer = options.clock.after(intervalMs, () => {
+      running = options
+        .sweep()
+        .then(
+          () => undefined,
+          (error: unknown) => options.onWarning(`sweep failed: ${String(error)}; trying again in ${intervalMs} ms`),
+        )
+        .then(schedule);
+    });
+  }
+
+  schedule();
+  return {
+    async stop() {
+      isStopped = true;
+      timer?.cancel();
+      await running;
+    },
+  };
+}

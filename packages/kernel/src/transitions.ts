@@ -1,0 +1,101 @@
+// One batcher per l0 function: how an item becomes a transaction.
+//
+//   T1. Every l0 function is safe to repeat, so a lost connection is answered by asking again (ports.ts, P1), a bounded
+//       number of times with growing pauses; after that the caller is told `storage_error` and decides.
+//   T2. A unique key that is already taken is an answer (`conflict`), not a failure of the batch.
+
+import { CGError } from "@tessera/protocol";
+import { Batcher } from "./batcher.ts";
+import type { Rejected } from "./outcomes.ts";
+import { type Clock, type Database, DatabaseError, KILL_POINTS, type KillPoint, type KillPoints } from "./ports.ts";
+import { sqlQuery } from "./sql-files.ts";
+
+const TRIES_MAX = 6;
+const RETRY_FIRST_MS = 25;
+const UNIQUE_VIOLATION = "23505";
+
+export interface TransitionWorld {
+  readonly database: Database;
+  readonly clock: Clock;
+  readonly killPoints: KillPoints;
+}
+
+export interface Transition<Item, Outcome> {
+  (item: Item): Promise<Outcome>;
+}
+
+/** A hot door of l0. `keyOf` names the row that two items must not fight over inside one batch. */
+export function transition<Item, Outcome>(
+  world: TransitionWorld,
+  name: string,
+  options: { keyOf?: (item: Item) => string; repeat?: (item: Item) => Item } = {},
+): Transition<Item, Outcome> {
+  const text = sqlQuery(name);
+  const before = killPoint(`${name}.before_commit`);
+  const after = killPoint(`${name}.after_commit`);
+  const batcher = new Batcher<Outcome>({
+    inFlightMax: world.database.capabilities.batchesInFlight,
+    run: async (items) => {
+      if (before !== null) await world.killPoints.at(before);
+      const rows = await repeating(world.clock, (isRepeat) => {
+        const sent = isRepeat && options.repeat !== undefined ? repeatItems(items, options.repeat) : items;
+        return world.database.query<{ answer: readonly Outcome[] }>(text, [`[${sent.join(",")}]`, moment(world.clock)]);
+      });
+      if (after !== null) await world.killPoints.at(after);
+      return rows[0]?.answer ?? [];
+    },
+    refuse: (error) => refuse(name, error) as Outcome,
+  });
+  return (item) => batcher.add(item, options.keyOf?.(item) ?? null);
+}
+
+/** Runs one statement of l0 that takes no items. */
+export async function runOnce<Answer>(world: TransitionWorld, name: string, values: readonly unknown[]): Promise<Answer> {
+  try {
+    const rows = await repeating(world.clock, () => world.database.query<{ answer: Answer }>(sqlQuery(name), values));
+    return rows[0]?.answer as Answer;
+  } catch (error) {
+    throw error instanceof DatabaseError ? storageError(name, error) : error;
+  }
+}
+
+/** The time that l0 is told, as text; null lets the database's clock rule (P3). */
+export function moment(clock: Clock): string | null {
+  return clock.databaseTime()?.toISOString() ?? null;
+}
+
+async function repeating<T>(clock: Clock, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt(tries > 1);
+    } catch (error) {
+      const mayRepeat =
+        error instanceof DatabaseError && (error.kind === "connection_lost" || error.kind === "unavailable" || error.kind === "retryable");
+      if (!mayRepeat || tries >= TRIES_MAX) throw error;
+      await new Promise<void>((resolve) => clock.after(RETRY_FIRST_MS * 2 ** (tries - 1), resolve));
+    }
+  }
+}
+
+function repeatItems<Item>(items: readonly string[], repeat: (item: Item) => Item): string[] {
+  return items.map((text) => JSON.stringify(repeat(JSON.parse(text) as Item)));
+}
+
+function refuse(name: string, error: DatabaseError): Rejected {
+  if (error.sqlstate === UNIQUE_VIOLATION) return { outcome: "rejected", code: "conflict" };
+  throw storageError(name, error);
+}
+
+function storageError(name: string, error: DatabaseError): CGError {
+  const code = error.kind === "exhausted" ? "storage_full" : "storage_error";
+  return new CGError(code, `l0.${name} failed: ${error.message}`, {
+    details: { kind: error.kind, sqlstate: error.sqlstate },
+    cause: error,
+  });
+}
+
+const KILL_POINT_NAMES: ReadonlySet<string> = new Set(KILL_POINTS);
+
+function killPoint(name: string): KillPoint | null {
+  return KILL_POINT_NAMES.has(name) ? (name as KillPoint) : null;
+}

@@ -1,0 +1,123 @@
+// CGError: the one error type that crosses a boundary of Tessera.
+//
+//   E1. The code comes from ERROR_CATALOGUE, which alone knows class, HTTP status and retry.
+//   E2. `message` states what was tried, on what and what was found. It may be shown to users; it holds no secret.
+//   E3. Branded by a registered symbol, so that two installed copies of this package recognise each other's errors.
+//   E4. Expected outcomes (duplicate, lost lease, already settled) are return values; these classes are for the rest.
+
+import { ERROR_CATALOGUE, type ErrorClass, type ErrorCode, type Retry } from "./error-catalogue.ts";
+
+const brand = Symbol.for("tessera.error");
+
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+export interface CGErrorOptions {
+  readonly details?: ErrorDetails;
+  readonly cause?: unknown;
+}
+
+/** Subclasses may carry any code of their class; without one they carry the class's own. */
+export interface CGErrorSubclassOptions extends CGErrorOptions {
+  readonly code?: ErrorCode;
+}
+
+export class CGError extends Error {
+  readonly [brand] = true;
+  override readonly name: string = "CGError";
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, options: CGErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.code = code;
+    this.details = options.details ?? {};
+  }
+
+  /** never | same-call (idempotent, safe to repeat) | later (wait, then repeat) */
+  get retry(): Retry {
+    return ERROR_CATALOGUE[this.code].retry;
+  }
+
+  /** The HTTP status that answers with this error. */
+  get http(): number {
+    return ERROR_CATALOGUE[this.code].http;
+  }
+
+  static is(error: unknown): error is CGError {
+    return typeof error === "object" && error !== null && brand in error;
+  }
+}
+
+export class BadRequest extends CGError {
+  override readonly name = "BadRequest";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "bad_request", message, options);
+  }
+}
+
+export class NotFound extends CGError {
+  override readonly name = "NotFound";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "not_found", message, options);
+  }
+}
+
+export class Conflict extends CGError {
+  override readonly name = "Conflict";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "conflict", message, options);
+  }
+}
+
+export class PolicyDenied extends CGError {
+  override readonly name = "PolicyDenied";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "auth_failed", message, options);
+  }
+}
+
+/** The message breaks the contract. Kernel outcomes say `protocol_violation`; a tool result says `bad_request` with
+ *  `detail.kind = "protocol_violation"` (buildErrorResultFromException does that translation). */
+export class ProtocolViolation extends CGError {
+  override readonly name = "ProtocolViolation";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "protocol_violation", message, options);
+  }
+}
+
+export class UpstreamUnavailable extends CGError {
+  override readonly name = "UpstreamUnavailable";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "upstream_unavailable", message, options);
+  }
+}
+
+export class ToolTimeout extends CGError {
+  override readonly name = "ToolTimeout";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "tool_timeout", message, options);
+  }
+}
+
+export class Internal extends CGError {
+  override readonly name = "Internal";
+  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+    super(options.code ?? "internal_error", message, options);
+  }
+}
+
+const CLASSES: Record<ErrorClass, new (message: string, options: CGErrorSubclassOptions) => CGError> = {
+  BadRequest,
+  NotFound,
+  Conflict,
+  PolicyDenied,
+  ProtocolViolation,
+  UpstreamUnavailable,
+  ToolTimeout,
+  Internal,
+};
+
+/** The error of a code, in the class that the catalogue names: for codes that arrive as data. */
+export function errorOf(code: ErrorCode, message: string, options: CGErrorOptions = {}): CGError {
+  return new CLASSES[ERROR_CATALOGUE[code].class](message, { ...options, code });
+}

@@ -1,0 +1,94 @@
+// A server that dies with us.
+//
+// The server runs under a small `sh` that also reads a pipe from this process. When this process ends, however it
+// ends, the pipe closes and the shell stops the server and removes its directory.
+//
+//   P1. No server outlives the process that started it, not even after kill -9.
+//   P2. Signals go to the server's own pid, never to a name or a group.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+
+// $1 signal for the end of the parent, $2 directory to remove then or "", the rest is the server's command line.
+const KEEPER = `
+signal="$1"; garbage="$2"; shift 2
+exec 4<&0
+"$@" </dev/null 3>&- 4<&- &
+server=$!
+echo "$server" >&3
+exec 3>&-
+( cat <&4 >/dev/null
+  kill "-$signal" "$server" 2>/dev/null
+  for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$server" 2>/dev/null || break; sleep 0.5; done
+  kill -KILL "$server" 2>/dev/null
+  if [ -n "$garbage" ]; then rm -rf "$garbage"; fi
+) >/dev/null 2>&1 &
+keeper=$!
+wait "$server"
+code=$?
+kill -KILL "$keeper" 2>/dev/null
+exit "$code"
+`;
+const OUTPUT_CHARS_MAX = 20_000;
+
+export interface ServerCommand {
+  readonly command: readonly string[];
+  readonly directory: string;
+  /** How the server is told to stop at once when we die. */
+  readonly orphanSignal: "QUIT" | "KILL";
+  /** Removed when we die without stopping the server. */
+  readonly garbage?: string | undefined;
+  readonly user?: { readonly uid: number; readonly gid: number } | undefined;
+}
+
+export class ServerProcess {
+  readonly pid: number;
+  readonly #keeper: ChildProcess;
+  readonly #ended: Promise<void>;
+  #output = "";
+  #isRunning = true;
+
+  private constructor(pid: number, keeper: ChildProcess) {
+    this.pid = pid;
+    this.#keeper = keeper;
+    const collect = (chunk: Buffer) => {
+      this.#output = (this.#output + chunk.toString()).slice(-OUTPUT_CHARS_MAX);
+    };
+    keeper.stdout?.on("data", collect);
+    keeper.stderr?.on("data", collect);
+    this.#ended = once(keeper, "exit").then(() => {
+      this.#isRunning = false;
+    });
+  }
+
+  static async start({ command, directory, orphanSignal, garbage, user }: ServerCommand): Promise<ServerProcess> {
+    const keeper = spawn("/bin/sh", ["-c", KEEPER, "keeper", orphanSignal, garbage ?? "", ...command], {
+      cwd: directory,
+      stdio: ["pipe", "pipe", "pipe", "pipe"],
+      ...(user === undefined ? {} : user),
+    });
+    keeper.stdin?.on("error", () => {}); // the keeper may be gone before its pipe is closed
+    const [line] = (await once(keeper.stdio[3] as NodeJS.ReadableStream, "data")) as [Buffer];
+    return new ServerProcess(Number(line.toString().trim()), keeper);
+  }
+
+  get isRunning(): boolean {
+    return this.#isRunning;
+  }
+
+  /** The end of what it printed, for messages. */
+  get output(): string {
+    return this.#output;
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    if (this.#isRunning) process.kill(this.pid, signal); // P2
+  }
+
+  /** Sends the signal and resolves when the server has ended. */
+  async end(signal: NodeJS.Signals): Promise<void> {
+    this.signal(signal);
+    await this.#ended;
+    this.#keeper.stdin?.end();
+  }
+}

@@ -1,0 +1,37 @@
+// Waiting for a condition with a deadline, instead of sleeping and hoping.
+//
+//   F1. A wait that fails says what was awaited, for how long, and what was seen last.
+
+import { inspect } from "node:util";
+import { setTimeout as delay } from "node:timers/promises";
+
+export interface WaitOptions {
+  /** Completes the sentence "waited for …". */
+  readonly what: string;
+  readonly timeoutMs?: number;
+  readonly intervalMs?: number;
+}
+
+const TIMEOUT_MS = 10_000;
+const INTERVAL_MS = 10;
+
+/** Asks until the answer is truthy, and returns it. An error thrown by `condition` counts as "not yet". */
+export async function waitFor<T>(condition: () => T | Promise<T>, options: WaitOptions): Promise<NonNullable<T>> {
+  const timeoutMs = options.timeoutMs ?? TIMEOUT_MS;
+  const deadline = performance.now() + timeoutMs;
+  for (;;) {
+    let seen: unknown;
+    try {
+      const answer = await condition();
+      if (answer) return answer;
+      seen = answer;
+    } catch (error) {
+      seen = error;
+    }
+    if (performance.now() >= deadline) {
+      const last = inspect(seen, { depth: 4, breakLength: 120 });
+      throw new Error(`waited ${timeoutMs} ms for ${options.what}; seen last: ${last}`, { cause: seen }); // F1
+    }
+    await delay(options.intervalMs ?? INTERVAL_MS);
+  }
+}

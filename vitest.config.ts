@@ -1,0 +1,36 @@
+// The test projects.
+//
+// `unit` and `pglite` need no server: `vitest run --project unit --project pglite`. The others share one PostgreSQL and
+// one NATS, which the global setup starts. The kernel's suite runs twice, once on each engine.
+
+import { defineConfig } from "vitest/config";
+
+const SERVERS = ["packages/testkit/src/global-setup.ts"];
+const KERNEL = ["packages/kernel/test/**/*.test.ts"];
+
+export default defineConfig({
+  test: {
+    pool: "forks",
+    maxWorkers: 2,
+    passWithNoTests: true,
+    projects: [
+      project("unit", { include: ["packages/*/src/**/*.test.ts", "tests/layering/**/*.test.ts"] }),
+      project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
+      project("postgres", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "postgres" }, globalSetup: SERVERS }),
+      project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
+      project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
+      project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+    ],
+  },
+});
+
+interface ProjectOptions {
+  readonly include: string[];
+  readonly env?: Record<string, string>;
+  readonly globalSetup?: string[];
+  readonly fileParallelism?: boolean;
+}
+
+function project(name: string, options: ProjectOptions) {
+  return { test: { name, testTimeout: 30_000, hookTimeout: 60_000, ...options } };
+}
