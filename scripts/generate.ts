@@ -129,7 +129,8 @@ for (const generator of GENERATED) {
   for (const path of await stalePaths(files, generator.folder)) {
     staleCount++;
     if (!isCheck) await write(path, files.get(path));
-    process.stdout.write(`${isCheck ? "stale" : "written"}: ${path} (${generator.name})\n`);
+    const verb = isCheck ? "stale" : files.has(path) ? "written" : "removed";
+    process.stdout.write(`${verb}: ${path} (${generator.name})\n`);
   }
 }
 if (isCheck && staleCount > 0) {

@@ -1,7 +1,13 @@
 // Makes sure that the tests have their servers: finds PostgreSQL and NATS, installs them where that is possible, or
 // says what to run. The first step of `npm test`.
 
-import { findNats, findPostgres, installServers, natsVersion, postgresVersion } from "../packages/testkit/src/server-binaries.ts";
+import {
+  findNats,
+  findPostgres,
+  installServers,
+  natsVersion,
+  postgresVersion,
+} from "../packages/testkit/src/server-binaries.ts";
 
 const given = { postgres: process.env.TESSERA_TEST_POSTGRES_URL, nats: process.env.TESSERA_TEST_NATS_URL };
 

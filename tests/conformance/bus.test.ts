@@ -2,11 +2,7 @@
 //
 // The servers are real. Every fault is proved before its cure is awaited: the process is dead, the stream is not found.
 
-import { type ChildProcess, spawn } from "node:child_process";
-import { once } from "node:events";
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
-import { tmpdir } from "node:os";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { JetStreamApiError, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, headers as natsHeaders } from "@nats-io/transport-node";
@@ -14,87 +10,12 @@ import { openMemoryBus } from "@tessera/engines/memory-bus";
 import { openNatsBus } from "@tessera/engines/nats";
 import { openPostgresBus } from "@tessera/engines/postgres-bus";
 import type { Bus } from "@tessera/kernel/ports";
+import { busConformance, FaultyBus, freePort, type NatsServer, startNats } from "@tessera/testkit";
 import pg from "pg";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, onTestFinished, test } from "vitest";
-import {
-  busConformance,
-  eventually,
-  listen,
-  newScope,
-  type Scope,
-  textOf,
-} from "../../packages/testkit/src/bus-conformance.ts";
-import { type FaultCounts, FaultyBus } from "../../packages/testkit/src/faulty-bus.ts";
+import { eventually, listen, newScope, type Scope, textOf } from "../../packages/testkit/src/bus-conformance.ts";
 
-const NATS_START_MS = 10_000;
 const TEST_MS = 30_000;
-
-/** A broker of this file alone, because these tests kill it. It keeps its port and, unless wiped, its store. */
-class Broker {
-  readonly port: number;
-  readonly #directory: string;
-  readonly #flags: readonly string[];
-  #process: ChildProcess | null = null;
-
-  static async create(flags: readonly string[] = []): Promise<Broker> {
-    return new Broker(await freePort(), await mkdtemp(join(tmpdir(), "tessera-nats-")), flags);
-  }
-
-  private constructor(port: number, directory: string, flags: readonly string[]) {
-    this.port = port;
-    this.#directory = directory;
-    this.#flags = flags;
-  }
-
-  get url(): string {
-    return `nats://127.0.0.1:${this.port}`;
-  }
-
-  async start(): Promise<void> {
-    const args = ["-a", "127.0.0.1", "-p", `${this.port}`, "-js", "-sd", this.#directory, ...this.#flags];
-    this.#process = spawn("nats-server", args, { stdio: ["ignore", "ignore", "pipe"] });
-    let log = "";
-    this.#process.stderr?.setEncoding("utf8").on("data", (text: string) => (log += text));
-    await eventually(() => expect(log).toContain("Server is ready"), NATS_START_MS);
-  }
-
-  /** Kills it hard and proves that it is dead. */
-  async kill(): Promise<void> {
-    if (this.#process === null) return;
-    const exited = once(this.#process, "exit");
-    this.#process.kill("SIGKILL");
-    expect((await exited)[1]).toBe("SIGKILL");
-    this.#process = null;
-  }
-
-  async wipe(): Promise<void> {
-    await rm(join(this.#directory, "jetstream"), { recursive: true });
-  }
-
-  async remove(): Promise<void> {
-    await this.kill();
-    await rm(this.#directory, { recursive: true, force: true });
-  }
-
-  /** An operator's access, past the bus. */
-  async admin<T>(work: (jsm: JetStreamManager) => Promise<T>): Promise<T> {
-    const nc = await connect({ servers: this.url });
-    try {
-      return await work(await jetstreamManager(nc));
-    } finally {
-      await nc.close();
-    }
-  }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === "string") throw new Error("no port was given");
-  return address.port;
-}
 
 busConformance("the memory bus", { open: () => openMemoryBus() });
 
@@ -159,22 +80,20 @@ describe("PostgreSQL", { timeout: TEST_MS }, () => {
 });
 
 describe("NATS", { timeout: TEST_MS }, () => {
-  let broker: Broker;
-  const open = (): Promise<Bus> => openNatsBus({ servers: broker.url });
-
-  beforeAll(async () => {
-    broker = await Broker.create();
-    await broker.start();
-  });
-  afterAll(() => broker.remove());
+  const open = (): Promise<Bus> => openNatsBus({ servers: inject("natsUrl") });
 
   busConformance("the NATS bus", { open, openSecond: open });
 
   describe("with a broker that has bad days", () => {
+    let broker: NatsServer;
     let bus: Bus;
     let scope: Scope;
     let warnings: string[];
 
+    beforeAll(async () => {
+      broker = await startNats();
+    });
+    afterAll(() => broker.stop());
     beforeEach(async () => {
       warnings = [];
       scope = newScope();
@@ -182,10 +101,18 @@ describe("NATS", { timeout: TEST_MS }, () => {
     });
     afterEach(() => bus.close());
 
-    const streamMadeAt = (): Promise<string> =>
-      broker.admin(async (jsm) => (await jsm.streams.info("cg_cmd_v1r4")).created);
+    /** An operator's access, past the bus. */
+    async function admin<T>(work: (jsm: JetStreamManager) => Promise<T>): Promise<T> {
+      const nc = await connect({ servers: broker.url });
+      try {
+        return await work(await jetstreamManager(nc));
+      } finally {
+        await nc.close();
+      }
+    }
+    const streamMadeAt = (): Promise<string> => admin(async (jsm) => (await jsm.streams.info("cg_cmd_v1r4")).created);
     const durableExists = (): Promise<boolean> =>
-      broker.admin((jsm) =>
+      admin((jsm) =>
         jsm.consumers.info("cg_cmd_v1r4", scope.durable()).then(
           () => true,
           (error: unknown) => {
@@ -196,8 +123,9 @@ describe("NATS", { timeout: TEST_MS }, () => {
       );
 
     test("a broker that is away at the start is joined when it comes, with all subscriptions", async () => {
-      const late = await Broker.create();
-      onTestFinished(() => late.remove());
+      const late = await startNats();
+      onTestFinished(() => late.stop());
+      await killed(late);
       const early = await openNatsBus({ servers: late.url });
       onTestFinished(() => early.close());
       expect(early.health().connected).toBe(false);
@@ -220,7 +148,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       await absent.stop();
       await bus.publish([scope.message("run", "before")]);
       await heard.count(1);
-      await broker.kill();
+      await killed(broker);
       await eventually(() => expect(bus.health().connected).toBe(false));
       await expect(bus.publish([scope.message("run", "away")])).rejects.toMatchObject({ kind: "disconnected" });
       await broker.start();
@@ -237,8 +165,8 @@ describe("NATS", { timeout: TEST_MS }, () => {
       await bus.publish([scope.message("run", "before")]);
       await heard.count(1);
       const made = await streamMadeAt();
-      await broker.kill();
-      await broker.wipe();
+      await killed(broker);
+      rmSync(join(broker.directory, "jetstream"), { recursive: true });
       await broker.start();
       await eventually(() => expect(bus.health().connected).toBe(true));
       await eventually(async () => expect(await streamMadeAt()).not.toBe(made));
@@ -252,7 +180,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       await bus.publish([scope.message("run", "before")]);
       await heard.count(1);
       const made = await streamMadeAt();
-      expect(await broker.admin((jsm) => jsm.streams.delete("cg_cmd_v1r4"))).toBe(true);
+      expect(await admin((jsm) => jsm.streams.delete("cg_cmd_v1r4"))).toBe(true);
       await eventually(async () => expect(await streamMadeAt()).not.toBe(made));
       await eventually(async () => expect(await durableExists()).toBe(true));
       await bus.publish([scope.message("run", "after")]);
@@ -264,7 +192,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       const heard = await listen(bus, scope.all());
       await bus.publish([scope.message("run", "before")]);
       await heard.count(1);
-      expect(await broker.admin((jsm) => jsm.consumers.delete("cg_cmd_v1r4", scope.durable()))).toBe(true);
+      expect(await admin((jsm) => jsm.consumers.delete("cg_cmd_v1r4", scope.durable()))).toBe(true);
       await bus.publish([scope.message("run", "while it was gone")]);
       await eventually(async () => expect(await durableExists()).toBe(true));
       await bus.publish([scope.message("run", "after")]);
@@ -280,7 +208,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       await heard.count(3);
       await eventually(() => expect(warnings.some((text) => text.includes("gave up a message"))).toBe(true));
       await eventually(async () => {
-        const info = await broker.admin((jsm) => jsm.consumers.info("cg_cmd_v1r4", scope.durable()));
+        const info = await admin((jsm) => jsm.consumers.info("cg_cmd_v1r4", scope.durable()));
         expect([info.num_ack_pending, info.num_pending]).toEqual([0, 0]);
       });
     });
@@ -333,21 +261,14 @@ describe("NATS", { timeout: TEST_MS }, () => {
 
   test("a role that may only pull from its durable works with what others made", async () => {
     const scope = newScope();
-    const directory = await mkdtemp(join(tmpdir(), "tessera-nats-conf-"));
-    onTestFinished(() => rm(directory, { recursive: true, force: true }));
-    const configuration = join(directory, "nats.conf");
     const durable = scope.durable();
-    await writeFile(
-      configuration,
-      `authorization { users = [
-        { user: kernel, password: k }
-        { user: tool, password: t, permissions: {
-          publish: ["$JS.API.CONSUMER.MSG.NEXT.cg_cmd_v1r4.${durable}", "$JS.ACK.cg_cmd_v1r4.${durable}.>"]
-          subscribe: ["_INBOX_tool.>"] } } ] }`,
-    );
-    const guarded = await Broker.create(["-c", configuration]);
-    onTestFinished(() => guarded.remove());
-    await guarded.start();
+    const config = `authorization { users = [
+      { user: kernel, password: k }
+      { user: tool, password: t, permissions: {
+        publish: ["$JS.API.CONSUMER.MSG.NEXT.cg_cmd_v1r4.${durable}", "$JS.ACK.cg_cmd_v1r4.${durable}.>"]
+        subscribe: ["_INBOX_tool.>"] } } ] }`;
+    const guarded = await startNats({ config });
+    onTestFinished(() => guarded.stop());
     const kernel = await openNatsBus({ servers: guarded.url, user: "kernel", pass: "k" });
     onTestFinished(() => kernel.close());
     await (await listen(kernel, scope.all())).stop();
@@ -368,10 +289,18 @@ describe("NATS", { timeout: TEST_MS }, () => {
   });
 });
 
+/** Kills the broker hard and proves that nobody answers any more. */
+async function killed(broker: NatsServer): Promise<void> {
+  const { pid } = broker;
+  await broker.kill();
+  expect(() => process.kill(pid, 0)).toThrow("ESRCH");
+  await expect(connect({ servers: broker.url, reconnect: false })).rejects.toThrow();
+}
+
 describe("the faulty bus", () => {
   const faults = { drop: 0.2, duplicate: 0.2, reorder: 0.2, publishError: 0.1 };
 
-  async function sendThrough(seed: number): Promise<{ counts: FaultCounts; texts: string[]; thrown: number }> {
+  async function sendThrough(seed: number): Promise<{ counts: FaultyBus["counts"]; texts: string[]; thrown: number }> {
     const bus = new FaultyBus(await openMemoryBus(), { seed, ...faults });
     const scope = newScope();
     const heard = await listen(bus, scope.all());

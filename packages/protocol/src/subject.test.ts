@@ -26,7 +26,11 @@ describe("parsing a subject", () => {
       target: token,
       suffix: fc.array(token, { minLength: 1, maxLength: 4 }).map((tokens) => tokens.join(".")),
     });
-    fc.assert(fc.property(parts, (value) => expect(parseSubject(formatSubject(value))).toEqual(value)));
+    fc.assert(
+      fc.property(parts, (value) => {
+        expect(parseSubject(formatSubject(value))).toEqual(value);
+      }),
+    );
   });
 
   test("never throws, whatever the text", () => {

@@ -16,6 +16,7 @@ import {
   type Subscription,
   type Timer,
 } from "@tessera/kernel/ports";
+import { seededRandom } from "./seeded-ids.ts";
 
 /** A probability between 0 and 1, or a decision per message. */
 export type FaultChance = number | ((message: BusMessage) => boolean);
@@ -65,7 +66,7 @@ export class FaultyBus implements Bus {
   constructor(bus: Bus, options: FaultyBusOptions) {
     this.#bus = bus;
     this.#options = options;
-    this.#random = randomFrom(options.seed);
+    this.#random = seededRandom(options.seed);
     this.#clock = options.clock ?? REAL_TIME;
   }
 
@@ -161,15 +162,4 @@ export class FaultyBus implements Bus {
     // A number is drawn even for 0 and 1, so that changing one chance does not shift the others' luck.
     return this.#random() < chance;
   }
-}
-
-/** A small generator of numbers in [0, 1) with 32 bits of state (a Weyl sequence through an avalanche mix). */
-function randomFrom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x9e3779b9) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
-    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
-  };
 }

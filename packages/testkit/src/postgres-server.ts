@@ -98,7 +98,8 @@ class LocalPostgres implements PostgresServer {
       const log = this.#process.output;
       const isTaken = log.includes("Address already in use") && this.#fixedPort === undefined;
       const isOrphaned = log.includes("shared memory block"); // G3
-      if (!isOrphaned && !(isTaken && attempt < PORT_ATTEMPTS_MAX)) throw new Error(`PostgreSQL did not start:\n${log}`);
+      if (!isOrphaned && !(isTaken && attempt < PORT_ATTEMPTS_MAX))
+        throw new Error(`PostgreSQL did not start:\n${log}`);
       if (performance.now() > deadline) throw new Error(`PostgreSQL did not start in ${START_MS_MAX} ms:\n${log}`);
       if (isTaken) this.#port = 0;
     }
@@ -148,7 +149,10 @@ class LocalPostgres implements PostgresServer {
   /** True when it answers, false when it ended instead. */
   async #isReady(server: ServerProcess, deadline: number): Promise<boolean> {
     const timeoutMs = Math.max(0, deadline - performance.now());
-    await waitFor(async () => !server.isRunning || (await answers(this.url)), { what: "PostgreSQL to answer", timeoutMs });
+    await waitFor(async () => !server.isRunning || (await answers(this.url)), {
+      what: "PostgreSQL to answer",
+      timeoutMs,
+    });
     return server.isRunning;
   }
 }

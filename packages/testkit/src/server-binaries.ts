@@ -3,8 +3,8 @@
 //   B1. A missing server is an error that says what to run; nothing is skipped.
 
 import { execFileSync } from "node:child_process";
-import { accessSync, constants, existsSync, readdirSync } from "node:fs";
-import { delimiter, join } from "node:path";
+import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
 
 const INSTALL = "apt-get update && apt-get install -y postgresql nats-server";
 const POSTGRES_HOMES = "/usr/lib/postgresql";
@@ -24,9 +24,9 @@ export function findPostgres(): string {
     .filter((name) => Number(name) >= POSTGRES_MAJOR_MIN)
     .sort((a, b) => Number(b) - Number(a))
     .map((name) => join(POSTGRES_HOMES, name, "bin"));
-  const found = [...searchPath(), ...packaged].find((place) => isProgram(join(place, "initdb")));
+  const found = [...packaged, ...searchPath()].find((place) => isProgram(join(place, "initdb")));
   if (found === undefined) throw new ServerMissingError("PostgreSQL", "TESSERA_TEST_POSTGRES_URL");
-  return found;
+  return dirname(realpathSync(join(found, "initdb"))); // next to it are its libraries
 }
 
 export function findNats(): string {

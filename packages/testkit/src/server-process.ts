@@ -10,23 +10,24 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 
 // $1 signal for the end of the parent, $2 directory to remove then or "", the rest is the server's command line.
+// CONT, because a server that a test has stopped would not hear the signal. The shell itself prints nothing: when we
+// are dead, a word to our pipe would be its end, too.
 const KEEPER = `
 signal="$1"; garbage="$2"; shift 2
 exec 4<&0
 "$@" </dev/null 3>&- 4<&- &
 server=$!
 echo "$server" >&3
-exec 3>&-
+exec 3>&- >/dev/null 2>&1
 ( cat <&4 >/dev/null
-  kill "-$signal" "$server" 2>/dev/null
-  for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 "$server" 2>/dev/null || break; sleep 0.5; done
-  kill -KILL "$server" 2>/dev/null
-  if [ -n "$garbage" ]; then rm -rf "$garbage"; fi
-) >/dev/null 2>&1 &
-keeper=$!
+  if [ -n "$garbage" ]; then : >"$garbage/orphaned"; fi
+  kill "-$signal" "$server"; kill -CONT "$server"
+) &
+watch=$!
 wait "$server"
 code=$?
-kill -KILL "$keeper" 2>/dev/null
+kill -KILL "$watch"
+if [ -n "$garbage" ] && [ -e "$garbage/orphaned" ]; then rm -rf "$garbage"; fi
 exit "$code"
 `;
 const OUTPUT_CHARS_MAX = 20_000;

@@ -2,8 +2,8 @@
 //
 //   F1. A wait that fails says what was awaited, for how long, and what was seen last.
 
-import { inspect } from "node:util";
 import { setTimeout as delay } from "node:timers/promises";
+import { inspect } from "node:util";
 
 export interface WaitOptions {
   /** Completes the sentence "waited for …". */

@@ -125,7 +125,12 @@ export class DurableConsumer implements DeliveryOwner {
 
   async #ensure(jsm: JetStreamManager): Promise<void> {
     const { stream, durable, pattern, streamReplicas, warnings } = this.#options;
-    const made = await ensureStream(jsm, stream, streamReplicas);
+    const made = await ensureStream(jsm, {
+      stream,
+      replicas: streamReplicas,
+      wasThere: this.#streamMade !== null,
+      signal: this.#stopping.signal,
+    });
     if (made !== this.#streamMade) this.#lastSequence = 0; // another stream counts anew
     this.#streamMade = made;
     const startSequence = this.#lastSequence + 1;

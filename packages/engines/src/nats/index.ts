@@ -5,7 +5,8 @@
 //   N2. Nothing waits for the broker: opening and subscribing work without it and take effect when it is there;
 //       publishing while it is away is refused at once.
 //   N3. Whatever is missing on the broker is made again (topology.ts, durable-consumer.ts, stream-keeper.ts).
-//   N4. Bytes on their way to the broker are bounded: past the limit, publish waits for a round trip.
+//   N4. A connection counts once the streams were looked after: before that, a publish would vanish without a word.
+//   N5. Bytes on their way to the broker are bounded: past the limit, publish waits for a round trip.
 
 import type { NatsConnection } from "@nats-io/transport-node";
 import type {
@@ -53,6 +54,7 @@ class NatsBus implements Bus {
   #unflushedBytes = 0;
   /** Until a broker has told us its own. */
   #messageBytesMax = MESSAGE_BYTES_MAX;
+  #prepared: NatsConnection | null = null;
   #closed: Promise<void> | null = null;
 
   constructor(options: NatsBusOptions) {
@@ -75,13 +77,13 @@ class NatsBus implements Bus {
     if (this.#closed !== null) throw new BusError("closed", "cannot publish: the bus is closed");
     // All are checked before the first is sent: a rejection means that nothing was.
     const encoded = messages.map((message) => this.#encode(message));
-    const nc = this.#connection.current;
-    if (nc === null || nc.isClosed()) throw new BusError("disconnected", "cannot publish: no connection to NATS");
+    const nc = this.#usable;
+    if (nc === null) throw new BusError("disconnected", "cannot publish: no connection to NATS");
     for (const { subject, data, publishOptions, bytes } of encoded) {
       nc.publish(subject, data, publishOptions);
       this.#unflushedBytes += bytes;
     }
-    if (this.#unflushedBytes > UNFLUSHED_BYTES_MAX) await this.#flush(nc); // N4
+    if (this.#unflushedBytes > UNFLUSHED_BYTES_MAX) await this.#flush(nc); // N5
   }
 
   async subscribe(options: SubscribeOptions, handler: Handler): Promise<Subscription> {
@@ -119,13 +121,17 @@ class NatsBus implements Bus {
   }
 
   health(): BusHealth {
-    const { current } = this.#connection;
-    return { connected: current !== null && !current.isClosed(), warnings: this.#warnings.list() };
+    return { connected: this.#usable !== null, warnings: this.#warnings.list() };
   }
 
   close(): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  get #usable(): NatsConnection | null {
+    const nc = this.#connection.current;
+    return nc !== null && nc === this.#prepared && !nc.isClosed() ? nc : null;
   }
 
   async #close(): Promise<void> {
@@ -138,6 +144,7 @@ class NatsBus implements Bus {
     this.#messageBytesMax = nc.info?.max_payload ?? MESSAGE_BYTES_MAX;
     this.#unflushedBytes = 0;
     await this.#streamKeeper.attach(nc);
+    this.#prepared = nc; // N4
     await Promise.all([...this.#listeners].map((listener) => listener.attach(nc)));
   }
 

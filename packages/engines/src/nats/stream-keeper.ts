@@ -16,6 +16,7 @@ const LOOK_AGAIN_MS = 30_000;
 export class StreamKeeper {
   readonly #replicas: number;
   readonly #warnings: Warnings;
+  readonly #seen = new Set<string>();
   readonly #stopping = new AbortController();
 
   constructor(replicas: number, warnings: Warnings) {
@@ -37,7 +38,11 @@ export class StreamKeeper {
     const jsm = await jetstreamManager(nc, { checkAPI: false });
     for (let failures = 0; !signal.aborted; ) {
       try {
-        for (const stream of streamsOf()) await ensureStream(jsm, stream, this.#replicas);
+        for (const stream of streamsOf()) {
+          const wasThere = this.#seen.has(stream.name);
+          await ensureStream(jsm, { stream, replicas: this.#replicas, wasThere, signal });
+          this.#seen.add(stream.name);
+        }
         failures = 0;
         this.#warnings.clear("streams");
       } catch (error) {

@@ -8,10 +8,10 @@
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import { resolve } from "node:path";
-import { type PGlite } from "@electric-sql/pglite";
+import type { PGlite } from "@electric-sql/pglite";
 import { type Database, DatabaseError, type Row, type Statements } from "@tessera/kernel/ports";
 import { SerialQueue } from "../postgres/serial-queue.ts";
-import { runTransaction, type StatementRunner } from "../postgres/transaction-scope.ts";
+import { leftTransactionOpen, runTransaction, type StatementRunner } from "../postgres/transaction-scope.ts";
 import { VALUE_SETTINGS } from "../postgres/values.ts";
 import { makeDirectory, openInMemory, openStore, type Snapshot } from "./store-directory.ts";
 import { lockStore, type StoreLock } from "./store-lock.ts";
@@ -78,12 +78,12 @@ class EmbeddedDatabase implements PgliteDatabase {
 
   async query<R extends Row = Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
     this.#assertUsable();
-    return (await this.#queue.run(() => this.#session.queryPrepared(text, values))) as R[];
+    return (await this.#runAlone(() => this.#session.queryPrepared(text, values))) as R[];
   }
 
   async script(text: string): Promise<void> {
     this.#assertUsable();
-    await this.#queue.run(() => this.#session.script(text));
+    await this.#runAlone(() => this.#session.script(text));
   }
 
   async transaction<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
@@ -124,6 +124,19 @@ class EmbeddedDatabase implements PgliteDatabase {
   close(): Promise<void> {
     this.#closed ??= this.#end();
     return this.#closed;
+  }
+
+  /** A statement outside `transaction` must not leave one open: everybody's next statement would fall into it. */
+  async #runAlone<T>(statement: () => Promise<T>): Promise<T> {
+    return await this.#queue.run(async () => {
+      try {
+        const result = await statement();
+        if (this.#session.isInTransaction) throw leftTransactionOpen();
+        return result;
+      } finally {
+        if (this.#session.isInTransaction && this.#session.fatal === null) await this.#session.script("rollback");
+      }
+    });
   }
 
   async #end(): Promise<void> {

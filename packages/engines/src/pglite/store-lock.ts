@@ -13,8 +13,17 @@
 //       counts only together with its live socket. The socket gives the same line to whoever connects.
 
 import { randomBytes } from "node:crypto";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from "node:fs";
-import { writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { connect, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -207,7 +216,9 @@ class Contender implements StoreLock {
   async #listen(path: string): Promise<void> {
     await new Promise<void>((resolve, reject) => {
       this.#server.once("error", (cause) => {
-        reject(new Error(`cannot lock ${path}: ${cause.message}; the directory must be on a local file system`, { cause }));
+        reject(
+          new Error(`cannot lock ${path}: ${cause.message}; the directory must be on a local file system`, { cause }),
+        );
       });
       this.#server.listen({ path, exclusive: true }, resolve);
     });

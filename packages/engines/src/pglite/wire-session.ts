@@ -4,7 +4,7 @@
 // is one call: measured for `select f($1::jsonb)` with a PL/pgSQL update, 0.07 ms against 0.19 ms.
 //
 //   W1. The caller sends one statement at a time; nothing else talks to the instance.
-//   W2. Every message ends in Sync, so the session is ready again after any answer, good or bad.
+//   W2. Every message ends in Sync (or is a simple query), so the session is ready again after any answer.
 //   W3. PGlite swallows what WASM throws and goes on, answering "no rows" to a statement that died. So its main loop
 //       is wrapped: anything but the jump of a plain SQL error is fatal, is thrown, and the loop is not entered again.
 //   W4. A statement does not keep the event loop for longer than TURN_MS plus its own time.
@@ -39,6 +39,7 @@ export class WireSession {
   readonly #onFatal: (error: DatabaseError) => void;
   #names = 0;
   #lastTurn = 0;
+  #isInTransaction = false;
   #fatal: DatabaseError | null = null;
 
   constructor(pglite: PGlite, onFatal: (error: DatabaseError) => void) {
@@ -49,6 +50,11 @@ export class WireSession {
 
   get fatal(): DatabaseError | null {
     return this.#fatal;
+  }
+
+  /** Whether the last answer left a transaction open, be it healthy or failed. */
+  get isInTransaction(): boolean {
+    return this.#isInTransaction;
   }
 
   /** For hot statements: prepared once, then only bound and executed. */
@@ -104,7 +110,10 @@ export class WireSession {
     if (this.#fatal !== null) throw this.#fatal;
     await this.#yieldTurn();
     try {
-      return await this.#pglite.execProtocolStream(concat(parts), { syncToFs: false, throwOnError: false });
+      const messages = await this.#pglite.execProtocolStream(concat(parts), { syncToFs: false, throwOnError: false });
+      const ready = messages.findLast((message) => message instanceof protocol.messages.ReadyForQueryMessage);
+      this.#isInTransaction = ready?.status !== "I";
+      return messages;
     } catch (error) {
       throw this.#die(error);
     }

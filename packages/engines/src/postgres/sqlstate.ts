@@ -7,6 +7,7 @@
 import { DatabaseError, type DatabaseErrorKind } from "@tessera/kernel/ports";
 
 const KIND_BY_SQLSTATE: ReadonlyMap<string, DatabaseErrorKind> = new Map<string, DatabaseErrorKind>([
+  ["08P01", "statement"], // protocol_violation: a wrong number of values
   ["25P03", "connection_lost"], // idle_in_transaction_session_timeout
   ["57P01", "connection_lost"], // admin_shutdown
   ["57P02", "connection_lost"], // crash_shutdown

@@ -66,3 +66,7 @@ export async function runTransaction<T>(
     sqlstate: "25P02",
   });
 }
+
+export function leftTransactionOpen(): DatabaseError {
+  return new DatabaseError("statement", "a statement opened a transaction and left it open; use `transaction` instead");
+}

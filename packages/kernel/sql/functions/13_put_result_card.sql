@@ -26,8 +26,8 @@ begin
     select * from rows from (jsonb_to_recordset(items) as (
              project_id text, tool_call_id text, capability text, content jsonb, card_id text, author_id text, function_name text,
              traceparent text, principal text))
-           with ordinality as i (project_id, tool_call_id, capability, content, card_id, author_id, function_name, traceparent, principal, ord)
-     order by i.ord
+           with ordinality as e (project_id, tool_call_id, capability, content, card_id, author_id, function_name, traceparent, principal, ord)
+     order by e.ord
   loop
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
     code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);

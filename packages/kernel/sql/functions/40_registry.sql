@@ -22,7 +22,7 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (project_id text, agent_id text, worker_target text, profile_box_id text, tags text[],
+    select * from jsonb_to_recordset(items) as e (project_id text, agent_id text, worker_target text, profile_box_id text, tags text[],
       display_name text, owner_agent_id text, status text, metadata jsonb, identity_edge jsonb)
   loop
     if not exists (select 1 from resource.projects p where p.project_id = i.project_id) then
@@ -61,9 +61,9 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (project_id text, tool_name text, digest text, description text, parameters jsonb,
+    select * from jsonb_to_recordset(items) as e (project_id text, tool_name text, digest text, description text, parameters jsonb,
       target_subject text, after_execution text, options jsonb, removed boolean)
-     order by i.project_id, i.tool_name
+     order by e.project_id, e.tool_name
   loop
     perform 1 from resource.projects p where p.project_id = i.project_id for no key update;
     if not found then
@@ -103,7 +103,7 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (project_id text, card_id text, type text, author_id text, content jsonb, metadata jsonb,
+    select * from jsonb_to_recordset(items) as e (project_id text, card_id text, type text, author_id text, content jsonb, metadata jsonb,
       ttl_seconds integer, trace_id text)
   loop
     if i.type in ('tool.call', 'tool.result', 'agent.thought', 'task.deliverable') then
@@ -135,7 +135,7 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (project_id text, box_id text, agent_id text, card_ids text[])
+    select * from jsonb_to_recordset(items) as e (project_id text, box_id text, agent_id text, card_ids text[])
   loop
     select w.id into missing from unnest(i.card_ids) w (id)
      where not exists (select 1 from card.cards c where c.card_id = w.id and c.project_id = i.project_id) limit 1;

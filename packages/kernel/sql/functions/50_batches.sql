@@ -15,9 +15,9 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (project_id text, tool_call_id text, capability text, principal text, batch_id text,
+    select * from jsonb_to_recordset(items) as e (project_id text, tool_call_id text, capability text, principal text, batch_id text,
       deadline_ms bigint, fail_fast boolean, metadata jsonb, tasks jsonb)
-     order by i.tool_call_id
+     order by e.tool_call_id
   loop
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
     if c.batch_id = i.batch_id and c.project_id = i.project_id then
@@ -65,7 +65,7 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (batch_task_id text, project_id text, move text, status text, agent_turn_id text, agent_id text,
+    select * from jsonb_to_recordset(items) as e (batch_task_id text, project_id text, move text, status text, agent_turn_id text, agent_id text,
       turn_epoch bigint, delay_ms integer, error_detail jsonb, metadata jsonb)
   loop
     select * into task from state.pmo_batch_tasks k where k.batch_task_id = i.batch_task_id and k.project_id = i.project_id for no key update;
@@ -109,7 +109,7 @@ declare
   answers json[] := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as i (batch_id text, project_id text, status text, result jsonb, error jsonb) order by i.batch_id
+    select * from jsonb_to_recordset(items) as e (batch_id text, project_id text, status text, result jsonb, error jsonb) order by e.batch_id
   loop
     select * into b from state.pmo_batches k where k.batch_id = i.batch_id and k.project_id = i.project_id for no key update;
     if not found then

@@ -1,0 +1,44 @@
+-- Roles with least privilege. Roles belong to the cluster, so migrations never make them: run this once per database, as a
+-- superuser or as a role that may create roles, after `tessera migrate`:
+--
+--   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/roles.sql
+--
+-- It is safe to run again. Logins are made by the operator and given one of these:
+--
+--   create role orders_tool login password '…' in role tessera_tool;
+--
+--   tessera_kernel   what runs workers, PMO, API and sweeper: may execute every l0 function and read every table
+--   tessera_api_ro   may read, and nothing else
+--   tessera_tool     may execute four functions; reads and writes no table, and cannot choose the time
+
+do $$
+declare
+  name text;
+begin
+  foreach name in array array['tessera_kernel', 'tessera_api_ro', 'tessera_tool'] loop
+    if not exists (select 1 from pg_catalog.pg_roles r where r.rolname = name) then
+      execute format('create role %I nologin', name);
+    end if;
+  end loop;
+end $$;
+
+revoke all on schema public from public;
+revoke all on schema l0, card, resource, state from public;
+revoke all on all tables in schema l0, card, resource, state from public;
+revoke all on all functions in schema l0, card, resource, state from public;
+
+-- The kernel's login runs the functions with its own rights; the ticket keys stay with l0's owner's functions and the kernel.
+grant usage on schema l0, card, resource, state to tessera_kernel;
+grant execute on all functions in schema l0 to tessera_kernel;
+grant select, insert, update on all tables in schema card, resource, state to tessera_kernel;
+grant select on all tables in schema l0 to tessera_kernel;
+grant usage on all sequences in schema state to tessera_kernel;
+grant delete on state.workers to tessera_kernel;
+-- Cards are written once: the trigger refuses a change, and no role of ours is granted one.
+revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters from tessera_kernel;
+
+grant usage on schema card, resource, state to tessera_api_ro;
+grant select on all tables in schema card, resource, state to tessera_api_ro;
+
+grant usage on schema l0 to tessera_tool;
+grant execute on function l0.open_call(jsonb), l0.renew_call(jsonb), l0.put_result_card(jsonb), l0.report(jsonb) to tessera_tool;

@@ -1,0 +1,30 @@
+// tessera migrate: brings a store to the schema of this build, and says what it did. Safe to run at any time, also by many
+// at once and also while the store is in use.
+
+import type { Store } from "@tessera/runtime";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { Terminal } from "./run-cli.ts";
+import { type StoreFlags, withStore } from "./store-flags.ts";
+
+export async function migrateCommand(flags: StoreFlags & { json?: boolean }, terminal: Terminal): Promise<ExitCode> {
+  const { name, migrated } = await withStore(flags, "yes", terminal, async (store) => ({
+    name: store.place.name,
+    migrated: store.migrated ?? NOTHING,
+  }));
+  terminal.out(flags.json === true ? migrateJson(name, migrated) : migrateText(name, migrated));
+  return EXIT.ok;
+}
+
+type Migrated = NonNullable<Store["migrated"]>;
+const NOTHING: Migrated = { applied: [], functionsReplaced: false, version: 0 };
+
+export function migrateJson(store: string, { applied, functionsReplaced, version }: Migrated): string {
+  return `${JSON.stringify({ ok: true, store, schema: version, applied, functions_replaced: functionsReplaced })}\n`;
+}
+
+export function migrateText(store: string, { applied, functionsReplaced, version }: Migrated): string {
+  if (applied.length === 0 && !functionsReplaced) return `${store} is up to date (schema ${version})\n`;
+  const lines = [`${store} is now at schema ${version}`, ...applied.map((migration) => `  applied   ${migration}`)];
+  if (functionsReplaced) lines.push("  replaced  the functions of l0");
+  return `${lines.join("\n")}\n`;
+}

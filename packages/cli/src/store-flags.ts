@@ -1,0 +1,65 @@
+// Which store a command works on: --data or --postgres, or TESSERA_DATA or TESSERA_POSTGRES where no flag is given.
+//
+//   F1. A flag wins over the environment, whichever of the two it is: `--data x` is meant even where TESSERA_POSTGRES is set.
+//   F2. No command guesses a store.
+
+import { BadRequest } from "@tessera/protocol";
+import { type MigrateMode, openStore, type Store } from "@tessera/runtime";
+import type { Command } from "commander";
+import { EXIT } from "./exit-codes.ts";
+import type { Terminal } from "./run-cli.ts";
+
+export interface StoreFlags {
+  readonly data?: string;
+  readonly postgres?: string;
+}
+
+export function addStoreFlags(command: Command): Command {
+  return command
+    .option("--data <dir>", "an embedded store in this directory (or TESSERA_DATA)")
+    .option("--postgres <url>", "a PostgreSQL database (or TESSERA_POSTGRES)");
+}
+
+export function chooseStore(flags: StoreFlags, env: Terminal["env"]): StoreFlags {
+  if (flags.data !== undefined && flags.postgres !== undefined) {
+    throw new BadRequest("cannot choose a store: --data and --postgres were both given; give one of them");
+  }
+  if (flags.data !== undefined) return { data: flags.data };
+  if (flags.postgres !== undefined) return { postgres: flags.postgres };
+  // An empty variable counts as unset.
+  const data = env.TESSERA_DATA || undefined;
+  const postgres = env.TESSERA_POSTGRES || undefined;
+  if (data !== undefined && postgres !== undefined) {
+    throw new BadRequest(
+      "cannot choose a store: TESSERA_DATA and TESSERA_POSTGRES are both set; give --data or --postgres",
+    );
+  }
+  if (data !== undefined) return { data };
+  if (postgres !== undefined) return { postgres };
+  throw new BadRequest(
+    "no store was given; give --data DIR or --postgres URL, or set TESSERA_DATA or TESSERA_POSTGRES",
+  );
+}
+
+/** Opens the chosen store, runs `work` on it and closes it again, whatever happens. */
+export async function withStore<T>(
+  flags: StoreFlags,
+  migrate: MigrateMode,
+  terminal: Terminal,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await openStore({
+    ...chooseStore(flags, terminal.env),
+    migrate,
+    onWarning: (warning) => terminal.err(`tessera: warning: ${warning}\n`),
+    onFatal: (error) => {
+      terminal.err(`tessera: ${error.message}\n`);
+      terminal.die(EXIT.failure);
+    },
+  });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}

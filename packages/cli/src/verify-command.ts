@@ -1,0 +1,40 @@
+// tessera verify: the invariants of a store, on live data. Reads only, in one snapshot; whoever is at work is not held up.
+
+import { type VerifyReport, type Violation, verifyStore } from "@tessera/runtime";
+import { alignRows } from "./align-rows.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { Terminal } from "./run-cli.ts";
+import { type StoreFlags, withStore } from "./store-flags.ts";
+
+/** The kernel hands out this many offending rows of an invariant at most. */
+const ROWS_SHOWN_MAX = 20;
+
+export async function verifyCommand(
+  flags: StoreFlags & { drained?: boolean; json?: boolean },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const drained = flags.drained === true;
+  const { name, report } = await withStore(flags, "check", terminal, async (store) => ({
+    name: store.place.name,
+    report: await verifyStore(store, { drained }),
+  }));
+  const isClean = report.violations.length === 0;
+  const mode = drained ? "drained" : "live";
+  terminal.out(
+    flags.json === true
+      ? `${JSON.stringify({ ok: isClean, store: name, mode, ...report })}\n`
+      : verifyText(name, mode, report),
+  );
+  return isClean ? EXIT.ok : EXIT.failure;
+}
+
+export function verifyText(name: string, mode: "live" | "drained", { checked, violations }: VerifyReport): string {
+  const what = `${checked} invariants of ${name} (${mode})`;
+  if (violations.length === 0) return `checked ${what}: all hold\n`;
+  return `checked ${what}: ${violations.length} broken\n${violations.map(violationText).join("")}`;
+}
+
+function violationText({ invariant, kind, says, rows }: Violation): string {
+  const more = rows.length >= ROWS_SHOWN_MAX ? `  (the first ${ROWS_SHOWN_MAX} rows; there may be more)\n` : "";
+  return `\n${invariant} (${kind}) does not hold: ${says}\n${alignRows(rows, "  ")}${more}`;
+}

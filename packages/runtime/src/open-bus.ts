@@ -1,0 +1,35 @@
+// The bus of a node. The bus only rings (design D4), so the choice is about reach, never about safety:
+// NATS where its URL is given, else PostgreSQL's own notifications where that is the store, else this process's memory.
+
+import { openMemoryBus } from "@tessera/engines/memory-bus";
+import { openNatsBus } from "@tessera/engines/nats";
+import { openPostgresBus } from "@tessera/engines/postgres-bus";
+import type { Bus } from "@tessera/kernel";
+import { BadRequest } from "@tessera/protocol";
+import type { StorePlace } from "./store-place.ts";
+
+export interface BusConfiguration {
+  /** One NATS URL, or several of one cluster separated by commas. */
+  readonly nats?: string | undefined;
+  readonly onWarning: (warning: string) => void;
+}
+
+export async function openBus(place: StorePlace, { nats, onWarning }: BusConfiguration): Promise<Bus> {
+  if (nats !== undefined) return await openNatsBus({ ...natsConnection(nats), onWarning });
+  if (place.kind === "postgres") return await openPostgresBus({ url: place.url, onWarning });
+  return await openMemoryBus({ onWarning });
+}
+
+/** `nats://token@host` and `nats://user:password@host`, as the NATS tools read them. Refused URLs are not repeated: they may hold a password. */
+export function natsConnection(text: string): { servers: string[]; user?: string; pass?: string; token?: string } {
+  const urls = text.split(",").map((part) => part.trim());
+  if (!urls.every((url) => /^(nats|tls):\/\//.test(url) && URL.canParse(url))) {
+    throw new BadRequest("cannot open the bus: the NATS URL is not one; it should look like nats://host:4222");
+  }
+  const parsed = urls.map((url) => new URL(url));
+  const user = decodeURIComponent(parsed[0]?.username ?? "");
+  const pass = decodeURIComponent(parsed[0]?.password ?? "");
+  const servers = parsed.map((url) => `${url.protocol}//${url.host}`);
+  if (user === "") return { servers };
+  return pass === "" ? { servers, token: user } : { servers, user, pass };
+}

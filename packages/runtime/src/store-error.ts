@@ -1,0 +1,59 @@
+// What can go wrong with a store, as errors that say what was tried, what was found and what to do.
+//
+//   S1. `details.kind` sorts them for programs: `locked`, `not_migrated`, `missing`, `unusable_directory`, or the kind of
+//       the DatabaseError behind them.
+//   S2. The driver's error stays as `cause`; its message never holds a password.
+
+import { StoreLockedError } from "@tessera/engines/pglite";
+import { DatabaseError } from "@tessera/kernel";
+import { CGError, Conflict } from "@tessera/protocol";
+import type { StorePlace } from "./store-place.ts";
+
+export function storeError(error: unknown, place: StorePlace, doing: string): unknown {
+  if (error instanceof StoreLockedError) {
+    return new Conflict(error.message, {
+      code: "store_in_use",
+      details: { kind: "locked", directory: error.directory, ...error.holder },
+      cause: error,
+    });
+  }
+  if (error instanceof DatabaseError) return databaseError(error, place, doing);
+  if (CGError.is(error) && "expected" in error.details) {
+    return new CGError(error.code, error.message, {
+      details: { kind: "not_migrated", ...error.details },
+      cause: error,
+    });
+  }
+  if (isFileError(error)) {
+    return new CGError(
+      "storage_error",
+      `${doing} ${place.name}: ${error.message}; check the path and its permissions`,
+      {
+        details: { kind: "unusable_directory", errno: error.code },
+        cause: error,
+      },
+    );
+  }
+  return error;
+}
+
+/** For a store that is only looked at: opening would make it, which nobody asked for. */
+export function missingStore(place: StorePlace): CGError {
+  return new CGError(
+    "storage_error",
+    `cannot open ${place.name}: there is no store in it; check the path, or run \`tessera migrate\` to make one`,
+    { details: { kind: "missing" } },
+  );
+}
+
+function databaseError(error: DatabaseError, place: StorePlace, doing: string): CGError {
+  const code = error.kind === "exhausted" ? "storage_full" : error.kind === "forbidden" ? "forbidden" : "storage_error";
+  return new CGError(code, `${doing} ${place.name}: ${error.message}`, {
+    details: { kind: error.kind, sqlstate: error.sqlstate },
+    cause: error,
+  });
+}
+
+function isFileError(error: unknown): error is NodeJS.ErrnoException & { code: string } {
+  return error instanceof Error && "syscall" in error && "code" in error && typeof error.code === "string";
+}

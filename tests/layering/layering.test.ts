@@ -1,0 +1,142 @@
+// Walks every source file and compares its imports with scripts/layers.ts, so that no lint setting can open the door.
+
+import { readdirSync, readFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { describe, expect, it } from "vitest";
+import { AMBIENT_ALLOWED, LAYERS, PORTS_ONLY } from "../../scripts/layers.ts";
+
+const root = join(import.meta.dirname, "../..");
+const packages = readdirSync(join(root, "packages"));
+
+interface Source {
+  readonly path: string;
+  readonly package: string;
+  readonly text: string;
+  readonly isTest: boolean;
+}
+
+function* walk(directory: string): Generator<string> {
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    if (entry.name === "node_modules") continue;
+    const path = join(directory, entry.name);
+    if (entry.isDirectory()) yield* walk(path);
+    else if (/\.(ts|js|mjs)$/.test(entry.name)) yield path;
+  }
+}
+
+const sources: Source[] = packages.flatMap((name) =>
+  [...walk(join(root, "packages", name))].map((path) => ({
+    path: relative(root, path),
+    package: name,
+    text: readFileSync(path, "utf8"),
+    isTest: path.endsWith(".test.ts") || path.includes(`/${name}/test/`),
+  })),
+);
+
+function importsOf(text: string): string[] {
+  const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)["']([^"']+)["']/g;
+  return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
+}
+
+function layerOf(specifier: string): string | null {
+  return /^@tessera\/([a-z]+)/.exec(specifier)?.[1] ?? null;
+}
+
+describe("the layers", () => {
+  it("know every package that exists", () => {
+    expect(packages.filter((name) => LAYERS[name] === undefined)).toEqual([]);
+  });
+
+  it("find sources to hold", () => {
+    expect(sources.length).toBeGreaterThan(50);
+  });
+
+  it("let a package import only what its row allows", () => {
+    const broken = sources
+      .filter((source) => !source.isTest)
+      .flatMap((source) =>
+        importsOf(source.text)
+          .map(layerOf)
+          .filter((layer) => layer !== null && layer !== source.package && !LAYERS[source.package]?.includes(layer))
+          .map((layer) => `${source.path} imports ${layer}`),
+      );
+    expect(broken).toEqual([]);
+  });
+
+  it("let adapters see nothing of the kernel but its ports", () => {
+    const broken = sources
+      .filter((source) => !source.isTest && PORTS_ONLY[source.package] !== undefined)
+      .flatMap((source) =>
+        importsOf(source.text)
+          .filter((specifier) => layerOf(specifier) === "kernel" && specifier !== PORTS_ONLY[source.package])
+          .map((specifier) => `${source.path} imports ${specifier}`),
+      );
+    expect(broken).toEqual([]);
+  });
+
+  it("let nobody reach into another package's sources", () => {
+    const broken = sources.flatMap((source) =>
+      importsOf(source.text)
+        .filter((specifier) => /^@tessera\/[a-z]+\/(src|sql|test)\//.test(specifier) || /\.\.\/\.\.\/\.\.\/[a-z]+\/src/.test(specifier))
+        .map((specifier) => `${source.path} imports ${specifier}`),
+    );
+    expect(broken).toEqual([]);
+  });
+
+  it("have no cycle between packages", () => {
+    const seen = new Set<string>();
+    const path: string[] = [];
+    const visit = (name: string): void => {
+      if (path.includes(name)) throw new Error(`cycle: ${[...path, name].join(" → ")}`);
+      if (seen.has(name)) return;
+      path.push(name);
+      for (const next of LAYERS[name] ?? []) visit(next);
+      path.pop();
+      seen.add(name);
+    };
+    for (const name of Object.keys(LAYERS)) visit(name);
+    expect(seen.size).toBe(Object.keys(LAYERS).length);
+  });
+
+  it("declare in package.json what their sources import", () => {
+    const broken = sources
+      .filter((source) => !source.isTest)
+      .flatMap((source) => {
+        const manifest = JSON.parse(readFileSync(join(root, "packages", source.package, "package.json"), "utf8")) as {
+          name: string;
+          dependencies?: Record<string, string>;
+          peerDependencies?: Record<string, string>;
+        };
+        const declared = new Set([manifest.name, ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]);
+        return importsOf(source.text)
+          .filter((specifier) => /^[@a-z]/.test(specifier) && !specifier.startsWith("node:"))
+          .map((specifier) => (specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : (specifier.split("/")[0] ?? "")))
+          .filter((name) => !declared.has(name) && !(source.package === "testkit" && name === "vitest"))
+          .map((name) => `${source.path} imports ${name}`);
+      });
+    expect(broken).toEqual([]);
+  });
+
+  it("keep clocks, timers, randomness and the environment in their places", () => {
+    const broken = sources
+      .filter((source) => !source.isTest)
+      .flatMap((source) => {
+        const code = source.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+        return Object.entries(AMBIENT_ALLOWED)
+          .filter(([word, places]) => new RegExp(`\\b${word.replace(".", "\\.")}\\b`).test(code) && !places.some((place) => source.path.startsWith(place)))
+          .map(([word]) => `${source.path} uses ${word}`);
+      });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe("SQL", () => {
+  it("lives in .sql files: no statement text in the sources", () => {
+    const statement = /["'`]\s*(select|insert into|update|delete from|create (table|function|index))\s/i;
+    const broken = sources
+      .filter((source) => !source.isTest && !["testkit", "engines"].includes(source.package))
+      .filter((source) => statement.test(source.text))
+      .map((source) => source.path);
+    expect(broken).toEqual([]);
+  });
+});

@@ -1,0 +1,52 @@
+// What scripted tools did to the world, outside the store: the witness that no effect happened twice.
+//
+//   E1. An entry is down before the tool answers; in a file it survives kill -9.
+
+import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import type { Effect } from "@tessera/kernel";
+
+export interface EffectEntry {
+  readonly tool_call_id: string;
+  readonly effect: Effect;
+  /** The same for every attempt of one call. */
+  readonly key: string;
+  readonly attempt: number;
+  /** Who acted. */
+  readonly by: string;
+}
+
+export interface EffectLedger {
+  record(entry: EffectEntry): void;
+  entries(): readonly EffectEntry[];
+}
+
+export class MemoryLedger implements EffectLedger {
+  readonly #entries: EffectEntry[] = [];
+
+  record(entry: EffectEntry): void {
+    this.#entries.push(entry);
+  }
+
+  entries(): readonly EffectEntry[] {
+    return this.#entries;
+  }
+}
+
+/** One line per effect; several processes may append to it. */
+export class FileLedger implements EffectLedger {
+  readonly #path: string;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  record(entry: EffectEntry): void {
+    appendFileSync(this.#path, `${JSON.stringify(entry)}\n`); // E1
+  }
+
+  entries(): readonly EffectEntry[] {
+    if (!existsSync(this.#path)) return [];
+    const lines = readFileSync(this.#path, "utf8").split("\n");
+    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as EffectEntry);
+  }
+}
