@@ -3,23 +3,31 @@
 
 import type { Clock, Timer } from "@tessera/kernel/ports";
 
+export interface ScaledClockOptions {
+  readonly factor?: number;
+  /** Where both times agree, by the wall; the same in every process of a cluster. */
+  readonly originMs?: number;
+  /** Moves this clock into the future: what was due within that time is due at once. */
+  readonly aheadMs?: number;
+}
+
 export class ScaledClock implements Clock {
   readonly #factor: number;
-  readonly #startMs: number;
-  readonly #origin = performance.now();
+  readonly #originMs: number;
+  readonly #aheadMs: number;
 
-  /** `aheadMs` moves the start into the future: what was due within that time is due at once. */
-  constructor(factor: number, aheadMs = 0) {
-    this.#factor = factor;
-    this.#startMs = Date.now() + aheadMs;
+  constructor(options: ScaledClockOptions) {
+    this.#factor = options.factor ?? 1;
+    this.#originMs = options.originMs ?? Date.now();
+    this.#aheadMs = options.aheadMs ?? 0;
   }
 
   databaseTime(): Date {
-    return new Date(this.#startMs + this.monotonicMs());
+    return new Date(this.#originMs + (Date.now() - this.#originMs) * this.#factor + this.#aheadMs);
   }
 
   monotonicMs(): number {
-    return (performance.now() - this.#origin) * this.#factor;
+    return performance.now() * this.#factor;
   }
 
   after(ms: number, task: () => void): Timer {

@@ -4,6 +4,7 @@
 //   W2. It keeps nothing about a turn in memory between two commits; how far a turn is, its box tells.
 //   W3. A write that is refused ends this worker's part in the turn. If it lost its lease, it goes on under another name.
 //   W4. When the database failed in the middle, it does not know whether it holds the turn, and asks to be given it again.
+//       If the store then knows of an open step that it does not, it retires: the sweeper gives its turns to the next.
 
 import type { CallDraft, JsonObject, Kernel, LocalCall, ResultContent, ResumeOutcome, TurnHold } from "@tessera/kernel";
 import type { Bus, Clock, Delivery, Ids, Subscription, Timer } from "@tessera/kernel/ports";
@@ -21,7 +22,7 @@ export interface ScriptedWorkerOptions {
   /** For the effects of local calls. */
   readonly ledger: EffectLedger;
   readonly leaseMs: number;
-  /** Awaited before the worker writes anything: the time that a model would think. */
+  /** Awaited between reading the turn and writing its next step: the time that a model would think. */
   readonly think?: (hold: TurnHold) => Promise<void>;
   readonly onEvent?: (event: WorkerEvent) => void;
 }
@@ -132,11 +133,11 @@ export class ScriptedWorker {
     const { agent_id, agent_turn_id, turn_epoch } = taken;
     const hold: TurnHold = { project_id: project, agent_id, agent_turn_id, turn_epoch };
     const steps = (taken.metadata?.steps ?? []) as unknown as readonly PlannedStep[];
-    await think?.(hold);
     const isLocalStepOpen = taken.state === "started" && (taken.results !== null || taken.local_calls !== null);
     if (isLocalStepOpen && !(await this.#applyLocal(hold, taken.step_id ?? "", taken.local_calls ?? [], workerId))) return;
     for (;;) {
       const done = await this.#stepsDone(taken); // W2
+      await think?.(hold);
       const step = steps[done];
       if (step === undefined) break;
       if (step.hasNote === true) {
@@ -147,7 +148,11 @@ export class ScriptedWorker {
       const drafts = step.calls.map((call, n) => draftOf(project, agent_turn_id, done, n, call));
       const step_id = stepId(agent_turn_id, done);
       const suspended = await kernel.suspendOnCalls({ ...hold, step_id, thought: { content: { text: `step ${done}` } }, calls: drafts });
-      if (suspended.outcome === "rejected") return this.#refused("suspend_on_calls", hold, suspended.code);
+      if (suspended.outcome === "rejected") {
+        this.#refused("suspend_on_calls", hold, suspended.code);
+        if (suspended.code === "conflict") await this.#retire(workerId); // W4
+        return;
+      }
       if (!drafts.every((draft) => draft.local)) {
         for (const [n, draft] of drafts.entries()) {
           if (draft.local) await this.#runLocalCalls([localCall(draft)], workerId, suspended.calls[n]?.capability ?? "");
@@ -156,7 +161,7 @@ export class ScriptedWorker {
       }
       if (!(await this.#applyLocal(hold, step_id, drafts.map(localCall), workerId))) return;
     }
-    const deliverable = { card_id: `${agent_turn_id}_deliverable`, content: { text: "done" } };
+    const deliverable = { card_id: `${agent_turn_id}_e${turn_epoch}_end`, content: { text: "done" } };
     const finished = await kernel.finishTurn({ ...hold, status: "success", deliverable });
     if (finished.outcome === "rejected") return this.#refused("finish_turn", hold, finished.code);
     this.#emit({ event: "finished", agent_turn_id, worker_id: workerId });
@@ -209,6 +214,11 @@ export class ScriptedWorker {
     const workerId = this.#workerId;
     const outcome = await kernel.renewWorker({ worker_id: workerId, worker_target: WORKER_TARGET, lease_ms: leaseMs });
     if (outcome.outcome === "rejected") await this.#rejoin(workerId);
+  }
+
+  async #retire(workerId: string): Promise<void> {
+    await this.#options.kernel.retireWorker(workerId);
+    await this.#rejoin(workerId);
   }
 
   async #rejoin(lapsed: string): Promise<void> {

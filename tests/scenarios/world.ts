@@ -85,7 +85,7 @@ export class World implements CheckedStore {
     this.#store = store;
     this.ids = new SeededIds(options.seed);
     this.project = this.ids.mint("p");
-    this.clock = options.timeFactor === undefined ? systemClock : new ScaledClock(options.timeFactor);
+    this.clock = options.timeFactor === undefined ? systemClock : new ScaledClock({ factor: options.timeFactor });
     this.turns = planTurns(this.ids, options);
   }
 

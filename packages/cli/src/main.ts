@@ -12,7 +12,5 @@ export async function main(): Promise<void> {
     env: process.env,
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
-    // The embedded database is broken and nothing of it may be used again; what was committed is safe.
-    die: (exitCode) => process.exit(exitCode),
   });
 }

@@ -11,8 +11,6 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Ends the process at once. */
-  readonly die: (exitCode: ExitCode) => void;
 }
 
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
@@ -36,7 +34,7 @@ export async function runCli(args: readonly string[], terminal: Terminal): Promi
 
 /** Help and version end the parser, too; everything else it ends for is a usage error. */
 function afterParser(error: CommanderError, isJson: boolean, terminal: Terminal): ExitCode {
-  if (error.code === "commander.helpDisplayed" || error.code === "commander.version") return EXIT.ok;
+  if (error.exitCode === 0) return EXIT.ok;
   if (isJson) {
     const message = error.code === "commander.help" ? "no command was given" : error.message.replace(/^error: /, "");
     tell({ exitCode: EXIT.usage, code: "usage", message, todo: "See `tessera --help`." }, isJson, terminal);

@@ -6,7 +6,6 @@
 import { BadRequest } from "@tessera/protocol";
 import { type MigrateMode, openStore, type Store } from "@tessera/runtime";
 import type { Command } from "commander";
-import { EXIT } from "./exit-codes.ts";
 import type { Terminal } from "./run-cli.ts";
 
 export interface StoreFlags {
@@ -52,10 +51,7 @@ export async function withStore<T>(
     ...chooseStore(flags, terminal.env),
     migrate,
     onWarning: (warning) => terminal.err(`tessera: warning: ${warning}\n`),
-    onFatal: (error) => {
-      terminal.err(`tessera: ${error.message}\n`);
-      terminal.die(EXIT.failure);
-    },
+    onFatal: () => {}, // the statement that broke the database fails with the same error, and so does the command
   });
   try {
     return await work(store);

@@ -1,9 +1,6 @@
 // The bus of a node. The bus only rings (design D4), so the choice is about reach, never about safety:
 // NATS where its URL is given, else PostgreSQL's own notifications where that is the store, else this process's memory.
 
-import { openMemoryBus } from "@tessera/engines/memory-bus";
-import { openNatsBus } from "@tessera/engines/nats";
-import { openPostgresBus } from "@tessera/engines/postgres-bus";
 import type { Bus } from "@tessera/kernel";
 import { BadRequest } from "@tessera/protocol";
 import type { StorePlace } from "./store-place.ts";
@@ -14,9 +11,17 @@ export interface BusConfiguration {
   readonly onWarning: (warning: string) => void;
 }
 
+// Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
 export async function openBus(place: StorePlace, { nats, onWarning }: BusConfiguration): Promise<Bus> {
-  if (nats !== undefined) return await openNatsBus({ ...natsConnection(nats), onWarning });
-  if (place.kind === "postgres") return await openPostgresBus({ url: place.url, onWarning });
+  if (nats !== undefined) {
+    const { openNatsBus } = await import("@tessera/engines/nats");
+    return await openNatsBus({ ...natsConnection(nats), onWarning });
+  }
+  if (place.kind === "postgres") {
+    const { openPostgresBus } = await import("@tessera/engines/postgres-bus");
+    return await openPostgresBus({ url: place.url, onWarning });
+  }
+  const { openMemoryBus } = await import("@tessera/engines/memory-bus");
   return await openMemoryBus({ onWarning });
 }
 

@@ -8,10 +8,8 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
-import { openPostgres } from "@tessera/engines/postgres";
 import { checkSchema, type Database, type MigrateResult, migrate } from "@tessera/kernel";
-import { missingStore, storeError } from "./store-error.ts";
+import { isFileError, missingStore, storeError } from "./store-error.ts";
 import { type StorePlace, storePlace } from "./store-place.ts";
 
 /** yes: bring the store to this build's schema. check: refuse one that is not. no: open it as it is. */
@@ -50,27 +48,20 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   }
 }
 
+// Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
 async function openDatabase(place: StorePlace, mode: MigrateMode, options: StoreOptions): Promise<Database> {
-  const { onFatal, onWarning } = options;
-  switch (place.kind) {
-    case "memory":
-      return await openPglite({ snapshot: await emptySnapshot(), onFatal });
-    case "postgres":
-      return await openPostgres({
-        url: place.url,
-        onWarning: (warning, cause) => onWarning(`${warning}: ${String(cause)}`),
-      });
-    case "directory": {
-      // The layout of a directory is the engine's (store-directory.ts there): DIR/store is complete or absent.
-      const isNew = !existsSync(join(place.directory, "store"));
-      if (isNew && mode !== "yes") throw missingStore(place); // O3
-      return await openPglite({
-        directory: place.directory,
-        onFatal,
-        ...(isNew ? { snapshot: await emptySnapshot() } : {}),
-      });
-    }
+  if (place.kind === "postgres") {
+    const { openPostgres } = await import("@tessera/engines/postgres");
+    const onWarning = (warning: string, cause: unknown) => options.onWarning(`${warning}: ${String(cause)}`);
+    return await openPostgres({ url: place.url, onWarning });
   }
+  const directory = place.kind === "directory" ? { directory: place.directory } : {};
+  // The layout of a directory is the engine's (store-directory.ts there): DIR/store is complete or absent.
+  const isNew = place.kind === "memory" || !existsSync(join(place.directory, "store"));
+  if (isNew && place.kind === "directory" && mode !== "yes") throw missingStore(place); // O3
+  const { openPglite } = await import("@tessera/engines/pglite");
+  const snapshot = isNew ? await emptySnapshot(options.onWarning) : {};
+  return await openPglite({ ...directory, ...snapshot, onFatal: options.onFatal });
 }
 
 async function bringToSchema(database: Database, mode: MigrateMode): Promise<MigrateResult | null> {
@@ -84,14 +75,18 @@ async function bringToSchema(database: Database, mode: MigrateMode): Promise<Mig
   }
 }
 
-/** O2 */
-async function emptySnapshot(): Promise<Uint8Array> {
-  return await cachedSnapshot("empty", async () => {
+/** O2. A cache that cannot be written costs time and is no reason to fail. */
+async function emptySnapshot(onWarning: StoreOptions["onWarning"]): Promise<{ snapshot?: Uint8Array }> {
+  const { cachedSnapshot, openPglite } = await import("@tessera/engines/pglite");
+  const make = async () => {
     const database = await openPglite();
-    try {
-      return await database.dumpSnapshot();
-    } finally {
-      await database.close();
-    }
-  });
+    return await database.dumpSnapshot().finally(() => database.close());
+  };
+  try {
+    return { snapshot: await cachedSnapshot("empty", make) };
+  } catch (error) {
+    if (!isFileError(error)) throw error;
+    onWarning(`the cache of prepared stores is not usable (${error.message}); set TESSERA_CACHE_DIR to one that is`);
+    return {};
+  }
 }

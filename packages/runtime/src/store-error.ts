@@ -4,13 +4,13 @@
 //       the DatabaseError behind them.
 //   S2. The driver's error stays as `cause`; its message never holds a password.
 
-import { StoreLockedError } from "@tessera/engines/pglite";
+import type { StoreLockedError } from "@tessera/engines/pglite";
 import { DatabaseError } from "@tessera/kernel";
 import { CGError, Conflict } from "@tessera/protocol";
 import type { StorePlace } from "./store-place.ts";
 
 export function storeError(error: unknown, place: StorePlace, doing: string): unknown {
-  if (error instanceof StoreLockedError) {
+  if (isStoreLocked(error)) {
     return new Conflict(error.message, {
       code: "store_in_use",
       details: { kind: "locked", directory: error.directory, ...error.holder },
@@ -54,6 +54,11 @@ function databaseError(error: DatabaseError, place: StorePlace, doing: string): 
   });
 }
 
-function isFileError(error: unknown): error is NodeJS.ErrnoException & { code: string } {
+/** By name, because the class would load PGlite into processes that only use PostgreSQL. */
+function isStoreLocked(error: unknown): error is StoreLockedError {
+  return error instanceof Error && error.name === "StoreLockedError";
+}
+
+export function isFileError(error: unknown): error is NodeJS.ErrnoException & { code: string } {
   return error instanceof Error && "syscall" in error && "code" in error && typeof error.code === "string";
 }

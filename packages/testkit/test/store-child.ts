@@ -1,11 +1,13 @@
 // A child process of the database tests: opens the store in a directory when told to, and does what it is asked.
 //
-// Usage: store-child.ts DIRECTORY. Then one JSON line per request on stdin; answers and events on stdout.
+// Usage: store-child.ts DIRECTORY from-snapshot|from-nothing. Then one JSON line per request on stdin; answers and events on stdout.
 
 import { createInterface } from "node:readline";
-import { openPglite, type PgliteDatabase } from "@tessera/engines/pglite";
+import { cachedSnapshot, openPglite, type PgliteDatabase } from "@tessera/engines/pglite";
 
-const [directory = ""] = process.argv.slice(2);
+const [directory = "", start] = process.argv.slice(2);
+const missing = () => Promise.reject(new Error("the test should have stored this snapshot"));
+const snapshot = start === "from-snapshot" ? { snapshot: await cachedSnapshot("empty", missing) } : {};
 let database: PgliteDatabase | null = null;
 let fatalCalls = 0;
 
@@ -21,7 +23,7 @@ async function open(): Promise<void> {
   const started = performance.now();
   const ms = () => Math.round(performance.now() - started);
   try {
-    database = await openPglite({ directory, onFatal: () => void fatalCalls++ });
+    database = await openPglite({ directory, ...snapshot, onFatal: () => void fatalCalls++ });
     await database.script("create table if not exists written (n int8 primary key)");
     print({ event: "opened", pid: process.pid, ms: ms() });
   } catch (error) {

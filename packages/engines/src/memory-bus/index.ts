@@ -4,7 +4,7 @@
 //   M2. A durable that was subscribed once keeps up to 100,000 messages while it has no member; a message that concerns
 //       no durable is dropped. Everything is gone with the process, which is all a ring needs (P2).
 //
-// Measured with an empty async handler: 1.6–2.5 million messages per second in batches of 100, 2 µs from publish to
+// Measured with an empty async handler: 0.8–2.5 million messages per second in batches of 100, 2–5 µs from publish to
 // handler one at a time.
 
 import type { Bus, BusCapabilities, BusHealth, BusMessage, Subscription } from "@tessera/kernel/ports";

@@ -26,6 +26,8 @@ export class StreamKeeper {
 
   /** Resolves after the first attempt, well or not; goes on until the connection closes. */
   attach(nc: NatsConnection): Promise<void> {
+    // What a broker lacks when we come (back) to it was lost with its store, not deleted a moment ago: no need to wait.
+    this.#seen.clear();
     return new Promise((resolve) => void this.#keep(nc, resolve));
   }
 

@@ -6,8 +6,8 @@
 //   T4. A durable that lived before continues behind the last message this member saw. Without that, a deleted durable
 //       would repeat every command of the last 24 hours.
 //   T5. A stream that vanished is made again only after a while: nats-server 2.9.10 forgets a stream before it removes
-//       its files, and one made in between loses them and stores nothing from then on (40 of 100 on a busy machine; none
-//       after 50 ms).
+//       its files, and one made in between loses them and stores nothing from then on (40 of 100 on a busy machine; after
+//       50 ms one create failed, and none was silent).
 
 import { createHash } from "node:crypto";
 import {

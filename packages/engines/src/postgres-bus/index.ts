@@ -7,6 +7,10 @@
 //   B3. There are no acks on the wire. A nak, a throw or silence brings the message back inside this process, as often
 //       as on the other buses.
 //   B4. Nothing waits for the server: opening and subscribing work without it; publishing without it is refused.
+//
+// One connection both listens and notifies. Measured on 2 cores with PostgreSQL 15, publisher and handler in one process,
+// nine headers: publish → handler 0.16–0.19 ms p50 one at a time and 43,000–70,000 messages per second in batches of 50.
+// A second connection for NOTIFY gave 0.18–0.20 ms and 33,000–59,000, so it would only cost the server a backend more.
 
 import type {
   Bus,

@@ -52,7 +52,7 @@ begin
       from (select * from item order by tool_call_id) i
       left join lateral (
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id, c.span_id,
-               c.parent_step_id, c.recursion_depth, c.call_card_id, c.thought_card_id, c.tool_name, c.tool_digest, c.author_id,
+               c.parent_step_id, c.recursion_depth, c.call_card_id, c.box_id, c.result_pos - c.step_size - c.call_index - 1 as thought_pos, c.tool_name, c.tool_digest, c.author_id,
                c.target_subject, c.effect, c.after_execution, c.wait_status, c.attempt, c.claimed_by, c.claim_id, c.principal,
                c.reconcile, c.deadline_at
           from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
@@ -66,13 +66,17 @@ begin
              else k.verdict
            end as code
       from checked k
+  ), claim as materialized (
+    -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
+    select d.tool_call_id, case when d.code = 'accepted' then 1 else 0 end as attempts, d.executor, d.asked_by, d.asked_claim, d.new_lease,
+           sha256(d.capability) as cap_sha256
+      from decided d where d.code in ('accepted', 'reopened')
   ), claimed as (
     update state.calls c
-       set attempt = c.attempt + case when d.code = 'accepted' then 1 else 0 end,
-           claimed_by = d.executor, principal = d.asked_by, claim_id = d.asked_claim, claimed_at = moment,
-           lease_until = d.new_lease, cap_sha256 = sha256(d.capability)
-      from decided d
-     where c.tool_call_id = d.tool_call_id and d.code in ('accepted', 'reopened')
+       set attempt = c.attempt + d.attempts, claimed_by = d.executor, principal = d.asked_by, claim_id = d.asked_claim, claimed_at = moment,
+           lease_until = d.new_lease, cap_sha256 = d.cap_sha256
+      from claim d
+     where c.tool_call_id = d.tool_call_id
   ), refused as (
     insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
     select d.asked_project, 'open_call', d.code, d.asked_call, d.asked_by, jsonb_build_object('executor', d.executor), moment
@@ -86,7 +90,7 @@ begin
              'tool_call_card_id', d.call_card_id, 'tool_name', d.tool_name, 'tool_digest', d.tool_digest, 'author_id', d.author_id,
              'target_subject', d.target_subject, 'effect', d.effect, 'after_execution', d.after_execution,
              'arguments', call_card.content -> 'arguments', 'call_metadata', call_card.metadata,
-             'message', json_build_object('card_id', d.thought_card_id, 'content', thought.content, 'tool_calls', thought.tool_calls),
+             'message', json_build_object('card_id', thought.card_id, 'content', thought.content, 'tool_calls', thought.tool_calls),
              'definition', definition.document,
              'attempt', d.attempt + case when d.code = 'accepted' then 1 else 0 end,
              'mode', case when d.reconcile then 'reconcile' else 'run' end,
@@ -100,7 +104,8 @@ begin
     left join lateral (
       select c.content, c.metadata from card.cards c where c.card_id = d.call_card_id and d.code in ('accepted', 'reopened')) call_card on true
     left join lateral (
-      select c.content, c.tool_calls from card.cards c where c.card_id = d.thought_card_id and d.code in ('accepted', 'reopened')) thought on true
+      select c.card_id, c.content, c.tool_calls from card.cards c
+       where c.box_id = d.box_id and c.pos = d.thought_pos and d.code in ('accepted', 'reopened')) thought on true
     left join lateral (
       select json_build_object('tool_name', v.tool_name, 'description', v.description, 'parameters', v.parameters,
                                'target_subject', v.target_subject, 'after_execution', v.after_execution, 'options', v.options,

@@ -60,7 +60,7 @@ end $$;
 
 -- One id per attempt, so that repeating a report cannot write a second card (reference Part 3, row 40).
 create or replace function l0.result_card_id(tool_call_id text, attempt integer) returns text
-language sql immutable parallel safe as $$ select 'tr_' || md5(tool_call_id || ':' || attempt) $$;
+language sql stable parallel safe as $$ select 'tr_' || md5(tool_call_id || ':' || attempt) $$;
 
 -- What a caller says about itself must be what the call says (reference §5.5 rows 8–10; faults R4–R6).
 create or replace function l0.refuse_claims(true_author text, true_function text, true_trace text, author_id text, function_name text,
@@ -87,7 +87,7 @@ declare
 begin
   return case
     when jsonb_typeof(content) is distinct from 'object' then 'schema_invalid'
-    when exists (select 1 from jsonb_object_keys(content) k where k not in ('status', 'after_execution', 'result', 'error')) then 'schema_invalid'
+    when content - '{status,after_execution,result,error}'::text[] <> '{}' then 'schema_invalid'
     when status is null or status not in ('success', 'failed', 'canceled', 'timeout', 'partial') then 'schema_invalid'
     when status = 'success' and error is not null then 'schema_invalid'
     when status <> 'success' and status <> 'partial' and error is null then 'schema_invalid'
@@ -107,7 +107,7 @@ language plpgsql immutable as $$
 declare
   error jsonb := nullif(content -> 'error', 'null');
 begin
-  if length(error ->> 'message') > 1000 then
+  if error is not null and length(error ->> 'message') > 1000 then
     error := jsonb_set(error, '{message}', to_jsonb(left(error ->> 'message', 999) || '…'));
   end if;
   return jsonb_build_object('status', content -> 'status', 'after_execution', after_execution,

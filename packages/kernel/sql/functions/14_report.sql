@@ -18,54 +18,65 @@ as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   siblings bigint[];
+  has_repeats boolean;
   answer json;
 begin
-  select array_agg(k.lock_key order by k.lock_key) into siblings
-    from (select distinct hashtextextended(c.project_id || '/' || c.agent_id, 0) as lock_key
-            from jsonb_to_recordset(items) as i (tool_call_id text)
-           cross join lateral (select c.project_id, c.agent_id from state.calls c
-                                where c.tool_call_id = i.tool_call_id and c.step_size > 1) c) k;
+  select array_agg(distinct hashtextextended(c.project_id || '/' || c.agent_id, 0)) filter (where c.step_size > 1),
+         count(distinct i.tool_call_id) < count(*)
+    into siblings, has_repeats
+    from jsonb_to_recordset(items) as i (tool_call_id text)
+    left join lateral (select c.project_id, c.agent_id, c.step_size from state.calls c where c.tool_call_id = i.tool_call_id) c on true;
+  if has_repeats then
+    return l0.report_repeats(items, moment);
+  end if;
   if siblings is not null then
+    -- array_agg(distinct …) is sorted, so every reporter takes the locks in one order.
     for n in 1..cardinality(siblings) loop
       perform pg_advisory_xact_lock(siblings[n]);
     end loop;
   end if;
 
   with item as materialized (
-    select i.*
+    select i.*, case when i.capability ~ '^[0-9a-f]{64}$' then sha256(decode(i.capability, 'hex')) end as shown
       from rows from (jsonb_to_recordset(items) as (
              project_id text, tool_call_id text, capability text, content jsonb, tool_result_card_id text, status text,
              after_execution text, message_type text, agent_id text, agent_turn_id text, turn_epoch bigint, recursion_depth integer,
              author_id text, function_name text, traceparent text, principal text))
            with ordinality as i (project_id, tool_call_id, capability, content, tool_result_card_id, status, after_execution,
              message_type, agent_id, agent_turn_id, turn_epoch, recursion_depth, author_id, function_name, traceparent, principal, ord)
-  ), checked as materialized (
+  ), checked as (
     select i.ord, i.project_id as asked_project, i.tool_call_id as asked_call, i.principal as asked_by,
-           i.tool_result_card_id as pointed_card_id, i.content as inline_content, c.*,
+           i.tool_result_card_id as pointed_card_id, c.*,
            coalesce(i.content, pointed.content) as said,
-           coalesce(
-             l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal),
-             case
-               when i.turn_epoch > 0 and i.turn_epoch <> c.turn_epoch then 'stale_epoch'
-               when i.message_type = 'timeout' then 'forbidden'
-               when i.message_type <> 'tool_result' then 'protocol_violation'
-               when i.agent_id <> c.agent_id or i.agent_turn_id <> c.agent_turn_id then 'protocol_violation'
-               when (i.content is null) = (i.tool_result_card_id is null) then 'protocol_violation'
-               when i.tool_result_card_id is not null
-                and (pointed.card_id is null or pointed.project_id <> c.project_id or pointed.type <> 'tool.result'
-                     or pointed.tool_call_id <> c.tool_call_id or pointed.author_id <> c.author_id
-                     or pointed.function_name is distinct from c.tool_name or pointed.box_id is not null) then 'protocol_violation'
-               when i.tool_result_card_id is not null
-                and (i.status is distinct from pointed.content ->> 'status'
-                     or i.after_execution not in (c.after_execution,
-                          coalesce(pointed.content -> 'result' -> '__cg_control' ->> 'after_execution', c.after_execution)))
-                 then 'schema_invalid'
-               when i.recursion_depth <> c.recursion_depth then 'protocol_violation'
-               when c.recursion_depth >= 20 then 'recursion_depth_exceeded'
-             end,
-             l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent),
-             case when i.content is not null then l0.refuse_result(i.content, c.after_execution) end,
-             'accepted') as verdict
+           case
+             -- refuse_holder(), spelled out: this is the hot path.
+             when c.project_id is distinct from i.project_id then 'not_found'
+             when i.shown is null then 'auth_failed'
+             when c.cap_sha256 is distinct from i.shown then case when i.shown = any (c.stale_caps) then 'stale_attempt' else 'auth_failed' end
+             when c.principal <> i.principal then 'auth_failed'
+             when c.wait_status <> 'waiting' then case when c.settled_by = 'report' then 'duplicate' else 'already_settled' end
+             when i.turn_epoch > 0 and i.turn_epoch <> c.turn_epoch then 'stale_epoch'
+             when i.message_type = 'timeout' then 'forbidden'
+             when i.message_type <> 'tool_result' then 'protocol_violation'
+             when i.agent_id <> c.agent_id or i.agent_turn_id <> c.agent_turn_id then 'protocol_violation'
+             when (i.content is null) = (i.tool_result_card_id is null) then 'protocol_violation'
+             when i.tool_result_card_id is not null
+              and (pointed.card_id is null or pointed.project_id <> c.project_id or pointed.type <> 'tool.result'
+                   or pointed.tool_call_id <> c.tool_call_id or pointed.author_id <> c.author_id
+                   or pointed.function_name is distinct from c.tool_name or pointed.box_id is not null) then 'protocol_violation'
+             when i.tool_result_card_id is not null
+              and (i.status is distinct from pointed.content ->> 'status'
+                   or i.after_execution not in (c.after_execution,
+                        coalesce(pointed.content -> 'result' -> '__cg_control' ->> 'after_execution', c.after_execution)))
+               then 'schema_invalid'
+             when i.recursion_depth <> c.recursion_depth then 'protocol_violation'
+             when c.recursion_depth >= 20 then 'recursion_depth_exceeded'
+             else coalesce(
+               case when i.author_id is not null or i.function_name is not null or i.traceparent is not null
+                 then l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent) end,
+               case when i.content is not null then l0.refuse_result(i.content, c.after_execution) end,
+               'accepted')
+           end as verdict
       from (select * from item order by tool_call_id) i
       left join lateral (
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id,
@@ -76,30 +87,32 @@ begin
       left join lateral (select * from card.cards p where p.card_id = i.tool_result_card_id) pointed on true
   ), decided as materialized (
     select k.*,
-           l0.result_content(k.said, k.after_execution) as content,
+           case when k.verdict = 'accepted' then l0.result_content(k.said, k.after_execution) end as content,
            coalesce(k.pointed_card_id, l0.result_card_id(k.tool_call_id, k.attempt)) as new_card_id,
            case
-             when k.verdict = 'accepted' and row_number() over (partition by k.tool_call_id, k.verdict = 'accepted' order by k.ord) > 1
-               then 'duplicate'
              when k.verdict = 'accepted' and k.said ->> 'status' = 'failed' and k.said -> 'error' ->> 'retryable' = 'true'
               and k.attempt < k.attempts_max
               and moment + k.backoff_ms * (1 << (k.attempt - 1)) * interval '1 millisecond' < k.deadline_at then 'retry'
              else k.verdict
            end as code
-      from checked k
+      from (select * from checked offset 0) k
+  ), settlement as materialized (
+    -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
+    select d.tool_call_id, d.new_card_id, d.content ->> 'status' as status,
+           coalesce(d.content #>> '{result,__cg_control,after_execution}', d.after_execution) as result_after
+      from decided d where d.code = 'accepted'
   ), settled as (
     update state.calls c
-       set wait_status = 'received', settled_by = 'report', result_card_id = d.new_card_id, result_status = d.content ->> 'status',
-           result_after = coalesce(case when jsonb_typeof(d.content -> 'result') = 'object'
-                                     then d.content -> 'result' -> '__cg_control' ->> 'after_execution' end, d.after_execution),
+       set wait_status = 'received', settled_by = 'report', result_card_id = d.new_card_id, result_status = d.status,
+           result_after = d.result_after,
            report_span_id = encode(substring(uuid_send(gen_random_uuid()) from 9), 'hex'),
            received_at = moment,
            -- Unchanged for a call that was quick, so that this update stays heap-only (S2); sooner for a slow one, so that a lost
            -- wakeup is rung again after the first interval.
            due_at = least(c.due_at, moment + interval '5 seconds'),
            rings = 0
-      from decided d
-     where c.tool_call_id = d.tool_call_id and d.code = 'accepted'
+      from settlement d
+     where c.tool_call_id = d.tool_call_id
   ), given_back as (
     update state.calls c
        set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
@@ -152,4 +165,28 @@ begin
       from json_array_elements(answer) with ordinality e (item, n);
   end if;
   return answer;
+end $$;
+
+-- A batch that names a call twice is answered in rounds: each call's first item, then the rest, which find it settled.
+create or replace function l0.report_repeats(items jsonb, moment timestamptz) returns json
+language plpgsql set search_path = '' as $$
+declare
+  firsts jsonb;
+  rest jsonb;
+  first_places integer[];
+  rest_places integer[];
+  first_answers json;
+  rest_answers json;
+begin
+  select jsonb_agg(r.item order by r.n) filter (where r.nth = 1), jsonb_agg(r.item order by r.n) filter (where r.nth > 1),
+         array_agg(r.n order by r.n) filter (where r.nth = 1), array_agg(r.n order by r.n) filter (where r.nth > 1)
+    into firsts, rest, first_places, rest_places
+    from (select e.item, e.n, row_number() over (partition by e.item ->> 'tool_call_id' order by e.n) as nth
+            from jsonb_array_elements(items) with ordinality e (item, n)) r;
+  first_answers := l0.report_at(firsts, moment);
+  rest_answers := l0.report_at(rest, moment);
+  return (select json_agg(a.answer order by a.n)
+            from (select first_places[f.n] as n, f.answer from json_array_elements(first_answers) with ordinality f (answer, n)
+                  union all
+                  select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
 end $$;

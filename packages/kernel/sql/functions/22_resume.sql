@@ -51,6 +51,9 @@ begin
              else 'waiting'
            end as code
       from locked l
+  ), step as materialized (
+    -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
+    select d.project_id, d.agent_id, d.code, d.worker_id from decided d where d.code in ('started', 'resumed', 'reclaimed')
   ), head as (
     update state.agent_state_head h
        set status = 'running', turn_epoch = h.turn_epoch + case when d.code = 'started' then 0 else 1 end,
@@ -60,13 +63,14 @@ begin
            open_calls = case when d.code = 'resumed' then null else h.open_calls end,
            resume_deadline = case when d.code = 'resumed' then null else h.resume_deadline end,
            updated_at = moment
-      from decided d
-     where d.code in ('started', 'resumed', 'reclaimed') and h.project_id = d.project_id and h.agent_id = d.agent_id
+      from step d
+     where h.project_id = d.project_id and h.agent_id = d.agent_id
+  ), due as materialized (
+    select o.id from decided d cross join lateral unnest(d.open_calls) o (id) where d.code = 'resumed'
   ), applied as (
     update state.calls c
        set wait_status = 'applied', applied_at = moment, due_at = null
-      from decided d cross join lateral unnest(d.open_calls) o (id)
-     where d.code = 'resumed' and c.tool_call_id = o.id and c.wait_status = 'received'
+      from due where c.tool_call_id = due.id and c.wait_status = 'received'
   ), taken as (
     -- Local calls that lost their worker and may run again are claimed for this one.
     update state.calls c
@@ -83,8 +87,9 @@ begin
      where d.code = 'started' and n.inbox_id = d.active_agent_turn_id and n.status in ('pending', 'deferred')
   ), events as (
     insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, step_id, created_at)
+    -- A resumed step needs none: its call's applied_at says it, and the next step or the end follows.
     select d.project_id, d.agent_id, d.active_agent_turn_id, 'state', 'running', d.turn_epoch + case when d.code = 'started' then 0 else 1 end, null, moment
-      from decided d where d.code in ('started', 'resumed', 'reclaimed')
+      from decided d where d.code in ('started', 'reclaimed')
   )
   select json_agg(case
            when d.code in ('started', 'resumed', 'reclaimed') then json_build_object(

@@ -135,7 +135,6 @@ create table state.calls (
   attempts_max     smallint not null,
   backoff_ms       integer not null,
   call_card_id     text collate "C" not null,
-  thought_card_id  text collate "C" not null,
   box_id           text collate "C" not null,
   result_pos       integer not null,
   created_at       timestamptz not null,
@@ -215,8 +214,7 @@ create table state.identity_edges (
   created_at       timestamptz not null
 );
 
--- Sequenced events. Sequence numbers are taken before their transaction commits, so a reader that follows a cursor
--- takes only rows whose transaction is older than every running one (xid < the snapshot's xmin).
+-- Sequenced events, read by cursor through l0.events_after.
 create table state.events (
   project_id     text collate "C" not null,
   seq            bigint generated always as identity,

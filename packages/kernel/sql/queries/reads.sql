@@ -48,11 +48,7 @@ select v.* from resource.tool_versions v where v.project_id = $1 and v.tool_name
 select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;
 
 -- name: events_after
--- Only events whose transaction is older than every running one: a cursor never skips a row that commits late.
-select e.seq, e.agent_id, e.agent_turn_id, e.kind, e.status, e.turn_epoch, e.step_id, e.payload, e.created_at
-  from state.events e
- where e.project_id = $1 and e.seq > $2 and e.xid < pg_snapshot_xmin(pg_current_snapshot())
- order by e.seq limit $3;
+select e.* from l0.events_after($1, $2, $3) e order by e.seq;
 
 -- name: batch_by_id
 select b.*, (select json_agg(t order by t.task_index) from state.pmo_batch_tasks t where t.batch_id = b.batch_id) as tasks

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { redact } from "./redact.ts";
+
+it.each([
+  ["postgres://me:secret@host/db", "postgres://me:***@host/db"],
+  ["got 1: postgres://me:se/c@ret@host/db.", "got 1: postgres://me:***@host/db."],
+  ["postgres://:secret@host", "postgres://:***@host"],
+  ["postgres://host/db?user=me&password=secret&ssl=1", "postgres://host/db?user=me&password=***&ssl=1"],
+  ["nats://host:4222 is down", "nats://host:4222 is down"],
+  ["nothing to hide", "nothing to hide"],
+])("no password is left in %s", (text, redacted) => {
+  expect(redact(text)).toBe(redacted);
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { migrateText } from "./migrate-command.ts";
+import { runCli } from "./run-cli.ts";
+import { verifyText } from "./verify-command.ts";
+
+async function run(...args: string[]) {
+  const printed = { out: "", err: "" };
+  const exitCode = await runCli(args, {
+    env: {},
+    out: (text) => {
+      printed.out += text;
+    },
+    err: (text) => {
+      printed.err += text;
+    },
+  });
+  return { exitCode, ...printed };
+}
+
+describe("usage", () => {
+  it.each([[["--help"]], [["help"]], [["help", "verify"]], [["migrate", "--help"]]])("%j shows help", async (args) => {
+    const { exitCode, out, err } = await run(...args);
+    expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
+    expect(out).toContain("Usage: tessera");
+  });
+
+  it("--version prints the version and nothing else", async () => {
+    expect(await run("--version")).toEqual({ exitCode: 0, out: "0.1.0\n", err: "" });
+  });
+
+  it("no command shows help and exits 2", async () => {
+    const { exitCode, out, err } = await run();
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+    expect(err).toContain("Commands:");
+  });
+
+  it.each([
+    [["verfy"], "Did you mean verify?"],
+    [["migrate", "--dta", "x"], "Did you mean --data?"],
+    [["migrate", "--data"], "argument missing"],
+    [["verify", "x"], "too many arguments"],
+  ])("%j is a usage error", async (args, message) => {
+    const { exitCode, out, err } = await run(...args);
+    expect({ exitCode, out }).toEqual({ exitCode: 2, out: "" });
+    expect(err).toContain(message);
+  });
+
+  it("a usage error with --json is JSON, too", async () => {
+    const { exitCode, out, err } = await run("verfy", "--json");
+    expect({ exitCode, err }).toEqual({ exitCode: 2, err: "" });
+    expect(JSON.parse(out)).toMatchObject({ ok: false, error: { code: "usage" } });
+  });
+
+  it("a password that was typed in the wrong place is not shown", async () => {
+    for (const args of [["postgres://me:secret@h/d"], ["verify", "postgres://me:secret@h/d"]]) {
+      expect((await run(...args)).err).not.toContain("secret");
+      expect((await run(...args, "--json")).out).not.toContain("secret");
+    }
+  });
+});
+
+describe("what commands print", () => {
+  it("migrate lists what it applied", () => {
+    expect(migrateText("S", { applied: ["0001_a"], functionsReplaced: true, version: 1 })).toBe(
+      "S is now at schema 1\n  applied   0001_a\n  replaced  the functions of l0\n",
+    );
+    expect(migrateText("S", { applied: [], functionsReplaced: false, version: 1 })).toBe(
+      "S is up to date (schema 1)\n",
+    );
+  });
+
+  it("verify shows the rows that break an invariant, and says when there may be more", () => {
+    const rows = Array.from({ length: 20 }, (_, n) => ({ id: `c${n}` }));
+    const violations = [{ invariant: "01_x", kind: "safety", says: "x holds", rows }] as const;
+    const text = verifyText("S", "live", { checked: 3, violations });
+    expect(text).toContain(
+      "checked 3 invariants of S (live): 1 broken\n\n01_x (safety) does not hold: x holds\n  id\n  c0\n",
+    );
+    expect(text).toContain("(the first 20 rows; there may be more)");
+    expect(verifyText("S", "drained", { checked: 3, violations: [] })).toBe(
+      "checked 3 invariants of S (drained): all hold\n",
+    );
+  });
+});

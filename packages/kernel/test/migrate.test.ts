@@ -1,0 +1,80 @@
+// Migrations: any number of migrators, one schema; what was released does not change; a store from the future is refused.
+
+import { createTestDatabases } from "@tessera/testkit";
+import { describe, expect, it } from "vitest";
+import { checkSchema, type Database, migrate, MIGRATIONS, SCHEMA_VERSION } from "../src/index.ts";
+
+const empty = () => createTestDatabases({ prepare: async () => undefined, digest: "empty" }).open();
+
+async function schemaOf(database: Database): Promise<unknown> {
+  return database.query(
+    `select table_schema, table_name, column_name, data_type, is_nullable from information_schema.columns
+      where table_schema in ('card', 'resource', 'state', 'l0') order by 1, 2, ordinal_position`,
+  );
+}
+
+describe("migrate", () => {
+  it("by twenty at once leaves one schema", async () => {
+    const store = await empty();
+    try {
+      const handles = await Promise.all(Array.from({ length: 20 }, () => store.another({ poolMax: 1 })));
+      const results = await Promise.all(handles.map((handle) => migrate(handle)));
+      expect(results.flatMap((result) => result.applied).sort()).toEqual(MIGRATIONS.map((migration) => migration.name).sort());
+      expect(results.filter((result) => result.functionsReplaced)).toHaveLength(1);
+      const rows = await store.database.query("select count(*)::int as n from l0.migrations");
+      expect(rows).toEqual([{ n: MIGRATIONS.length }]);
+      await checkSchema(store.database);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("that fails in the middle leaves no trace of it, and the next one goes on", async () => {
+    const store = await empty();
+    try {
+      let calls = 0;
+      const failing = { at: (name: string) => void (name === "migrate.before_commit" && ++calls === 3 && fail()) };
+      const fail = () => {
+        throw new Error("killed");
+      };
+      await expect(migrate(store.database, { killPoints: failing })).rejects.toThrow("killed");
+      expect(await store.database.query("select version from l0.migrations order by 1")).toEqual([{ version: 1 }, { version: 2 }]);
+      await expect(checkSchema(store.database)).rejects.toThrow(/run `tessera migrate` first/);
+      const result = await migrate(store.database);
+      expect(result.applied).toEqual(MIGRATIONS.slice(2).map((migration) => migration.name));
+      expect(await migrate(store.database)).toEqual({ applied: [], functionsReplaced: false, version: SCHEMA_VERSION });
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("refuses a released file that was changed, and a store that a newer build has broken with", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      const before = await schemaOf(store.database);
+      await store.database.query("update l0.migrations set digest = 'other' where version = 2");
+      await expect(migrate(store.database)).rejects.toThrow(/0002_resources was applied with other content/);
+      await store.database.query("update l0.migrations set digest = $1 where version = 2", [MIGRATIONS[1]?.digest]);
+      await store.database.query("insert into l0.migrations values (999, '0999_future', 'x', true, now())");
+      await expect(checkSchema(store.database)).rejects.toThrow(/schema 999 is breaking, this build knows up to/);
+      await expect(migrate(store.database)).rejects.toThrow(/upgrade this process or stop it/);
+      expect(await schemaOf(store.database)).toEqual(before);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("does not replace the functions of a newer build", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      await store.database.query("update l0.functions_installed set digest = 'newer', schema_version = $1", [SCHEMA_VERSION + 1]);
+      expect((await migrate(store.database)).functionsReplaced).toBe(false);
+      await store.database.query("update l0.functions_installed set digest = 'older', schema_version = $1", [SCHEMA_VERSION]);
+      expect((await migrate(store.database)).functionsReplaced).toBe(true);
+    } finally {
+      await store.close();
+    }
+  });
+});

@@ -1,0 +1,29 @@
+// The real command as a child process, as `npm ci` leaves it.
+
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+
+export const ROOT = join(import.meta.dirname, "../..");
+export const TESSERA = join(ROOT, "packages/cli/bin/tessera.js");
+
+export interface Ran {
+  readonly exitCode: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+export async function runTessera(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  return await runNode([TESSERA, ...args], env);
+}
+
+export async function runNode(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
+  const { TESSERA_DATA: _, TESSERA_POSTGRES: __, ...inherited } = process.env;
+  const child = spawn(process.execPath, args, { env: { ...inherited, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
+  const [exitCode, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
+  return { exitCode, out, err };
+}
+
+/** What no output of ours may hold. */
+export const STACK_TRACE = /^\s+at .*:\d+/m;
