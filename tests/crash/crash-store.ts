@@ -7,11 +7,9 @@ import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
-import { openPostgres } from "@tessera/engines/postgres";
 import { systemIds } from "@tessera/engines/system";
 import { type Database, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
-import { createTestDatabases, type TestDatabase, TestChild, type TestEngine } from "@tessera/testkit";
-import { inject } from "vitest";
+import { createTestDatabases, TestChild, type TestDatabase, type TestEngine } from "@tessera/testkit";
 import { type EffectLedger, FileLedger } from "../scenarios/effect-ledger.ts";
 import type { NodeConfig, StoreAddress } from "./node-process.ts";
 
@@ -109,7 +107,10 @@ export class CrashStore {
 }
 
 /** Runs `work` on a store of its own. */
-export async function withCrashStore<T>(options: CrashStoreOptions, work: (store: CrashStore) => Promise<T>): Promise<T> {
+export async function withCrashStore<T>(
+  options: CrashStoreOptions,
+  work: (store: CrashStore) => Promise<T>,
+): Promise<T> {
   const store = await CrashStore.create(options);
   try {
     return await work(store);
@@ -139,9 +140,4 @@ async function makeTemplate(): Promise<string> {
   const database = await openPglite({ directory, snapshot });
   await database.close();
   return directory;
-}
-
-/** An empty database on the run's server, for tests of the migrator. */
-export async function openServer(url = inject("postgresUrl")): Promise<Database> {
-  return await openPostgres({ url, poolMax: 2 });
 }

@@ -44,7 +44,9 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
         const client = await start("client");
         const database = await store.open();
         const settled = async () => {
-          const rows = await database.query<{ settled: number }>("select count(*)::int as settled from state.calls where wait_status <> 'waiting'");
+          const rows = await database.query<{ settled: number }>(
+            "select count(*)::int as settled from state.calls where wait_status <> 'waiting'",
+          );
           return rows[0]?.settled ?? 0;
         };
         const killed = new Set<Role>();
@@ -53,7 +55,10 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
           await waitFor(async () => (await settled()) > before, { what: "the work to go on", timeoutMs: 20_000 });
           // The first kills take one of each role; who comes after is drawn.
           const wanted = (["worker", "tools", "sweeper"] as const)[kill];
-          const at = wanted === undefined ? Math.floor(random() * members.length) : members.findIndex((member) => member.role === wanted);
+          const at =
+            wanted === undefined
+              ? Math.floor(random() * members.length)
+              : members.findIndex((member) => member.role === wanted);
           const victim = members[at] as Member;
           await victim.child.kill();
           killed.add(victim.role);
@@ -62,7 +67,11 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
         expect(killed).toEqual(new Set(["worker", "tools", "sweeper"]));
         expect((client.child.messages as NodeMessage[]).some((message) => message.event === "drained")).toBe(false); // in the middle
 
-        await client.child.waitForMessage<NodeMessage>("drained", (message) => message.event === "drained", TEST_MS / 2);
+        await client.child.waitForMessage<NodeMessage>(
+          "drained",
+          (message) => message.event === "drained",
+          TEST_MS / 2,
+        );
         const mayEnd = () => ["success", "failed"]; // a turn that lost its worker three times in a row is a crash loop
         await expectOneOutcomeEach({ database, project: store.project, ledger: store.ledger, turns: TURNS, mayEnd });
       });

@@ -35,7 +35,11 @@ const TURNS: readonly PlannedTurn[] = [
       },
     ],
   },
-  { agent_id: "agent_a", agent_turn_id: "turn_a2", steps: [{ calls: [{ tool: "mail", effect: "once", behave: "pointer" }] }] },
+  {
+    agent_id: "agent_a",
+    agent_turn_id: "turn_a2",
+    steps: [{ calls: [{ tool: "mail", effect: "once", behave: "pointer" }] }],
+  },
   {
     agent_id: "agent_b",
     agent_turn_id: "turn_b1",
@@ -49,12 +53,24 @@ const TURNS: readonly PlannedTurn[] = [
       { calls: [{ tool: "files", effect: "once", local: true }] },
     ],
   },
-  { agent_id: "agent_c", agent_turn_id: "turn_c1", steps: [{ calls: [{ tool: "echo", effect: "idempotent", behave: "hang" }] }] },
+  {
+    agent_id: "agent_c",
+    agent_turn_id: "turn_c1",
+    steps: [{ calls: [{ tool: "echo", effect: "idempotent", behave: "hang" }] }],
+  },
   { agent_id: "agent_d", agent_turn_id: "turn_d1", steps: [] },
   {
     agent_id: "agent_d",
     agent_turn_id: "turn_d2",
-    steps: [{ calls: [{ tool: "search", effect: "read" }, { tool: "mail", effect: "once" }, { tool: "echo", effect: "idempotent" }] }],
+    steps: [
+      {
+        calls: [
+          { tool: "search", effect: "read" },
+          { tool: "mail", effect: "once" },
+          { tool: "echo", effect: "idempotent" },
+        ],
+      },
+    ],
   },
 ];
 
@@ -88,20 +104,24 @@ const PASSING: Partial<Record<KillPoint, number>> = {
 };
 
 describe.each(ENGINES)("on %s", (engine) => {
-  test.concurrent.each(KILL_POINTS)("a process killed at %s is replaced, and every call still has exactly one outcome", { timeout: TEST_MS }, async (point) => {
-    await withCrashStore({ engine, isEmpty: point.startsWith("migrate.") }, async (store) => {
-      const first = await store.start({ ...CONFIG, name: "first" }, { killAt: `${point}:${PASSING[point] ?? 1}` });
-      await first.expectSignal("SIGKILL");
-      expect(store.kills).toBe(`killed at ${point}\n`);
+  test.concurrent.each(KILL_POINTS)(
+    "a process killed at %s is replaced, and every call still has exactly one outcome",
+    { timeout: TEST_MS },
+    async (point) => {
+      await withCrashStore({ engine, isEmpty: point.startsWith("migrate.") }, async (store) => {
+        const first = await store.start({ ...CONFIG, name: "first" }, { killAt: `${point}:${PASSING[point] ?? 1}` });
+        await first.expectSignal("SIGKILL");
+        expect(store.kills).toBe(`killed at ${point}\n`);
 
-      const second = await store.start({ ...CONFIG, name: "second", time: { aheadMs: AHEAD_MS } });
-      await second.waitForMessage<NodeMessage>("drained", (message) => message.event === "drained");
-      expect(await second.terminate()).toEqual({ code: 0, signal: null });
+        const second = await store.start({ ...CONFIG, name: "second", time: { aheadMs: AHEAD_MS } });
+        await second.waitForMessage<NodeMessage>("drained", (message) => message.event === "drained");
+        expect(await second.terminate()).toEqual({ code: 0, signal: null });
 
-      const database = await store.open();
-      const { project, ledger } = store;
-      const mayEnd = (turn: PlannedTurn) => (turn.agent_turn_id === "turn_c1" ? ["canceled"] : ["success"]);
-      await expectOneOutcomeEach({ database, project, ledger, turns: TURNS, mayEnd });
-    });
-  });
+        const database = await store.open();
+        const { project, ledger } = store;
+        const mayEnd = (turn: PlannedTurn) => (turn.agent_turn_id === "turn_c1" ? ["canceled"] : ["success"]);
+        await expectOneOutcomeEach({ database, project, ledger, turns: TURNS, mayEnd });
+      });
+    },
+  );
 });

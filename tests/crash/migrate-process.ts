@@ -8,10 +8,15 @@ import { migrate } from "@tessera/kernel";
 import { killPointsFromEnvironment } from "@tessera/testkit/kill-points";
 import type { StoreAddress } from "./node-process.ts";
 
-export type MigratorMessage = { readonly event: "ready" } | ({ readonly event: "migrated" } & Awaited<ReturnType<typeof migrate>>);
+export type MigratorMessage =
+  | { readonly event: "ready" }
+  | ({ readonly event: "migrated" } & Awaited<ReturnType<typeof migrate>>);
 
 const store = JSON.parse(process.argv[2] ?? "") as StoreAddress;
-const database = store.engine === "pglite" ? await openPglite({ directory: store.directory }) : await openPostgres({ url: store.url, poolMax: 1 });
+const database =
+  store.engine === "pglite"
+    ? await openPglite({ directory: store.directory })
+    : await openPostgres({ url: store.url, poolMax: 1 });
 
 function say(message: MigratorMessage): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);

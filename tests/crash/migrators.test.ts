@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPglite } from "@tessera/engines/pglite";
 import { type Database, type KillPoint, MIGRATIONS, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
-import { createTestDatabases, type TestDatabase, TestChild } from "@tessera/testkit";
+import { createTestDatabases, TestChild, type TestDatabase } from "@tessera/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { MigratorMessage } from "./migrate-process.ts";
 import type { StoreAddress } from "./node-process.ts";
@@ -37,7 +37,11 @@ async function startMigrator(store: StoreAddress, killAt?: string): Promise<Test
 }
 
 async function resultOf(child: TestChild): Promise<Extract<MigratorMessage, { event: "migrated" }>> {
-  const message = await child.waitForMessage<MigratorMessage>("what it did", (said) => said.event === "migrated", TEST_MS / 2);
+  const message = await child.waitForMessage<MigratorMessage>(
+    "what it did",
+    (said) => said.event === "migrated",
+    TEST_MS / 2,
+  );
   if (message.event !== "migrated") throw new Error("not a result");
   return message;
 }
@@ -60,7 +64,9 @@ function expectKilledAt(point: KillPoint): void {
 async function recorded(database: Database): Promise<string[]> {
   const exists = await database.query<{ there: boolean }>("select to_regclass('l0.migrations') is not null as there");
   if (exists[0]?.there !== true) return [];
-  return (await database.query<{ name: string }>("select name from l0.migrations order by version")).map((row) => row.name);
+  return (await database.query<{ name: string }>("select name from l0.migrations order by version")).map(
+    (row) => row.name,
+  );
 }
 
 describe("on postgres", () => {
@@ -85,50 +91,62 @@ describe("on postgres", () => {
     for (const migrator of migrators) expect(await migrator.ended()).toEqual({ code: 0, signal: null });
   });
 
-  test.each(MIGRATIONS.map((_, n) => n + 1))("a migrator killed before the commit of migration %i leaves nothing of it, and the next one finishes", { timeout: TEST_MS }, async (n) => {
-    const killed = await startMigrator(address, `migrate.before_commit:${n}`);
-    killed.send("go");
-    await killed.expectSignal("SIGKILL");
-    expectKilledAt("migrate.before_commit");
-    expect(await recorded(store.database)).toHaveLength(n - 1);
+  test.each(MIGRATIONS.map((_, n) => n + 1))(
+    "a migrator killed before the commit of migration %i leaves nothing of it, and the next one finishes",
+    { timeout: TEST_MS },
+    async (n) => {
+      const killed = await startMigrator(address, `migrate.before_commit:${n}`);
+      killed.send("go");
+      await killed.expectSignal("SIGKILL");
+      expectKilledAt("migrate.before_commit");
+      expect(await recorded(store.database)).toHaveLength(n - 1);
 
-    const next = await startMigrator(address);
-    next.send("go");
-    expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(n - 1).map((migration) => migration.name));
-    expect(await schemaOf(store.database)).toEqual(await referenceSchema("postgres"));
-  });
+      const next = await startMigrator(address);
+      next.send("go");
+      expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(n - 1).map((migration) => migration.name));
+      expect(await schemaOf(store.database)).toEqual(await referenceSchema("postgres"));
+    },
+  );
 
-  test.each(MIGRATIONS.map((_, n) => n + 1))("a migrator killed after the commit of migration %i has done it, and the next one does the rest", { timeout: TEST_MS }, async (n) => {
-    const killed = await startMigrator(address, `migrate.after_commit:${n}`);
-    killed.send("go");
-    await killed.expectSignal("SIGKILL");
-    expectKilledAt("migrate.after_commit");
-    expect(await recorded(store.database)).toHaveLength(n);
+  test.each(MIGRATIONS.map((_, n) => n + 1))(
+    "a migrator killed after the commit of migration %i has done it, and the next one does the rest",
+    { timeout: TEST_MS },
+    async (n) => {
+      const killed = await startMigrator(address, `migrate.after_commit:${n}`);
+      killed.send("go");
+      await killed.expectSignal("SIGKILL");
+      expectKilledAt("migrate.after_commit");
+      expect(await recorded(store.database)).toHaveLength(n);
 
-    const next = await startMigrator(address);
-    next.send("go");
-    expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(n).map((migration) => migration.name));
-    expect(await schemaOf(store.database)).toEqual(await referenceSchema("postgres"));
-  });
+      const next = await startMigrator(address);
+      next.send("go");
+      expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(n).map((migration) => migration.name));
+      expect(await schemaOf(store.database)).toEqual(await referenceSchema("postgres"));
+    },
+  );
 });
 
 describe("on a PGlite directory", () => {
   test.each([
     { point: "migrate.before_commit", left: 2 },
     { point: "migrate.after_commit", left: 3 },
-  ] as const)("a migrator killed at $point of the third migration is followed by one that finishes", { timeout: TEST_MS }, async ({ point, left }) => {
-    const address: StoreAddress = { engine: "pglite", directory: join(scratch, "data") };
-    const killed = await startMigrator(address, `${point}:3`);
-    killed.send("go");
-    await killed.expectSignal("SIGKILL");
-    expectKilledAt(point);
+  ] as const)(
+    "a migrator killed at $point of the third migration is followed by one that finishes",
+    { timeout: TEST_MS },
+    async ({ point, left }) => {
+      const address: StoreAddress = { engine: "pglite", directory: join(scratch, "data") };
+      const killed = await startMigrator(address, `${point}:3`);
+      killed.send("go");
+      await killed.expectSignal("SIGKILL");
+      expectKilledAt(point);
 
-    const next = await startMigrator(address);
-    next.send("go");
-    expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(left).map((migration) => migration.name));
-    expect(await next.ended()).toEqual({ code: 0, signal: null });
-    const database = await openPglite({ directory: address.directory });
-    const schema = await schemaOf(database).finally(() => database.close());
-    expect(schema).toEqual(await referenceSchema("pglite"));
-  });
+      const next = await startMigrator(address);
+      next.send("go");
+      expect((await resultOf(next)).applied).toEqual(MIGRATIONS.slice(left).map((migration) => migration.name));
+      expect(await next.ended()).toEqual({ code: 0, signal: null });
+      const database = await openPglite({ directory: address.directory });
+      const schema = await schemaOf(database).finally(() => database.close());
+      expect(schema).toEqual(await referenceSchema("pglite"));
+    },
+  );
 });

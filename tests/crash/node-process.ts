@@ -10,7 +10,16 @@ import { openPglite } from "@tessera/engines/pglite";
 import { openPostgres } from "@tessera/engines/postgres";
 import { openPostgresBus } from "@tessera/engines/postgres-bus";
 import { systemClock, systemIds } from "@tessera/engines/system";
-import { type Bus, type Clock, type Database, type Kernel, type KillPoints, migrate, openKernel, startSweeper } from "@tessera/kernel";
+import {
+  type Bus,
+  type Clock,
+  type Database,
+  type Kernel,
+  type KillPoints,
+  migrate,
+  openKernel,
+  startSweeper,
+} from "@tessera/kernel";
 import { killPointsFromEnvironment } from "@tessera/testkit/kill-points";
 import { FileLedger } from "../scenarios/effect-ledger.ts";
 import { ScaledClock, type ScaledClockOptions } from "../scenarios/scaled-clock.ts";
@@ -69,11 +78,17 @@ function say(message: object): void {
 async function openStore(): Promise<{ database: Database; bus: Bus }> {
   const { store } = config;
   if (store.engine === "pglite") {
-    const database = await openPglite({ directory: store.directory, onFatal: (error) => process.stderr.write(`${error}\n`, () => process.exit(70)) });
+    const database = await openPglite({
+      directory: store.directory,
+      onFatal: (error) => process.stderr.write(`${error}\n`, () => process.exit(70)),
+    });
     return { database, bus: await openMemoryBus() };
   }
   const database = await openPostgres({ url: store.url, poolMax: 4, applicationName: config.name });
-  const bus = store.natsUrl === undefined ? await openPostgresBus({ url: store.url }) : await openNatsBus({ servers: store.natsUrl });
+  const bus =
+    store.natsUrl === undefined
+      ? await openPostgresBus({ url: store.url })
+      : await openNatsBus({ servers: store.natsUrl });
   return { database, bus };
 }
 
@@ -98,12 +113,22 @@ async function startRoles(kernel: Kernel, bus: Bus): Promise<void> {
   }
   if (roles.includes("worker")) {
     const think = async () => await new Promise<void>((resolve) => clock.after(thinkMs ?? 0, resolve));
-    const worker = new ScriptedWorker({ ...shared, ids: systemIds, onEvent: say, ...(thinkMs === undefined ? {} : { think }) });
+    const worker = new ScriptedWorker({
+      ...shared,
+      ids: systemIds,
+      onEvent: say,
+      ...(thinkMs === undefined ? {} : { think }),
+    });
     await worker.start();
     closers.push(() => worker.stop());
   }
   if (roles.includes("sweeper")) {
-    const sweeper = startSweeper({ sweep: kernel.sweep, clock, intervalMs: config.sweepMs, onWarning: (warning) => console.error(warning) });
+    const sweeper = startSweeper({
+      sweep: kernel.sweep,
+      clock,
+      intervalMs: config.sweepMs,
+      onWarning: (warning) => console.error(warning),
+    });
     closers.push(() => sweeper.stop());
   }
 }
@@ -116,7 +141,9 @@ async function stopTurnOf(kernel: Kernel, toolCallId: string): Promise<void> {
 
 /** Asks for every turn, again when the database was away, and says when all have ended. */
 async function runClient(kernel: Kernel, database: Database): Promise<void> {
-  await untilDone(() => registerAgents(kernel, config.project, [...new Set(config.turns.map((turn) => turn.agent_id))]));
+  await untilDone(() =>
+    registerAgents(kernel, config.project, [...new Set(config.turns.map((turn) => turn.agent_id))]),
+  );
   for (const turn of config.turns) await untilDone(() => enqueuePlanned(kernel, config.project, turn));
   say({ event: "enqueued" });
   const ask = "select count(*)::int as ended from state.agent_turns where project_id = $1 and ended_at is not null";
@@ -148,7 +175,14 @@ function pause(ms: number): Promise<void> {
 async function main(): Promise<void> {
   const { database, bus } = await openStore();
   await migrate(database, { killPoints });
-  const kernel = openKernel({ database, bus, clock, ids: systemIds, killPoints, onWarning: (warning) => console.error(warning) });
+  const kernel = openKernel({
+    database,
+    bus,
+    clock,
+    ids: systemIds,
+    killPoints,
+    onWarning: (warning) => console.error(warning),
+  });
   // A directory has one process: whatever leases are in it belong to the dead (design D3).
   if (config.store.engine === "pglite") say({ event: "freed", ...(await kernel.freeLeases()) });
   await startRoles(kernel, bus);

@@ -30,7 +30,13 @@ function planTurns(agents: number, turnsPerAgent: number, workMs: number): Plann
           { tool: "search", effect: "read" },
         ],
       },
-      { hasNote: true, calls: [{ tool: "files", effect: "once", local: true, workMs: workMs / 2 }, { tool: "files", effect: "read", local: true }] },
+      {
+        hasNote: true,
+        calls: [
+          { tool: "files", effect: "once", local: true, workMs: workMs / 2 },
+          { tool: "files", effect: "read", local: true },
+        ],
+      },
     ],
   }));
 }
@@ -61,7 +67,13 @@ describe("an embedded store", () => {
         const last = await store.start({ ...config, time: { aheadMs: (KILLS + 1) * 20_000 } });
         await last.waitForMessage<NodeMessage>("drained", isDrained, TEST_MS / 2);
         expect(await last.terminate()).toEqual({ code: 0, signal: null });
-        await expectOneOutcomeEach({ database: await store.open(), project: store.project, ledger: store.ledger, turns, mayEnd });
+        await expectOneOutcomeEach({
+          database: await store.open(),
+          project: store.project,
+          ledger: store.ledger,
+          turns,
+          mayEnd,
+        });
       });
     }, seed);
   });
@@ -103,7 +115,13 @@ describe.each(["postgres", "nats"] as const)("a cluster of two processes over th
 
           await two.waitForMessage<NodeMessage>("drained", isDrained, TEST_MS / 2);
           for (const child of [one, two]) expect(await child.terminate()).toEqual({ code: 0, signal: null });
-          await expectOneOutcomeEach({ database: await store.open(), project: store.project, ledger: store.ledger, turns, mayEnd });
+          await expectOneOutcomeEach({
+            database: await store.open(),
+            project: store.project,
+            ledger: store.ledger,
+            turns,
+            mayEnd,
+          });
         });
       } finally {
         await server.stop();

@@ -15,8 +15,16 @@ const LEASE_MS = 600_000;
 const STARTERS = 5;
 
 const TURNS: readonly PlannedTurn[] = [
-  { agent_id: "agent_a", agent_turn_id: "turn_a", steps: [{ calls: [{ tool: "echo", effect: "idempotent", workMs: WORK_MS }] }] },
-  { agent_id: "agent_b", agent_turn_id: "turn_b", steps: [{ calls: [{ tool: "files", effect: "read", local: true, workMs: WORK_MS }] }] },
+  {
+    agent_id: "agent_a",
+    agent_turn_id: "turn_a",
+    steps: [{ calls: [{ tool: "echo", effect: "idempotent", workMs: WORK_MS }] }],
+  },
+  {
+    agent_id: "agent_b",
+    agent_turn_id: "turn_b",
+    steps: [{ calls: [{ tool: "files", effect: "read", local: true, workMs: WORK_MS }] }],
+  },
 ];
 const CONFIG = { targets: ["echo"], turns: TURNS, leaseMs: LEASE_MS, sweepMs: 100 };
 const isReady = (message: NodeMessage) => message.event === "ready";
@@ -47,10 +55,14 @@ describe("one directory", () => {
       const names = Array.from({ length: STARTERS }, (_, n) => `starter-${n}`);
       const children = await Promise.all(names.map((name) => store.start({ ...CONFIG, name, roles: [] })));
       const answers = await Promise.all(
-        children.map((child) => child.waitForMessage<NodeMessage>("ready or refused", (message) => isReady(message) || isFailed(message))),
+        children.map((child) =>
+          child.waitForMessage<NodeMessage>("ready or refused", (message) => isReady(message) || isFailed(message)),
+        ),
       );
       expect(answers.filter(isReady)).toHaveLength(1);
-      expect(answers.filter(isFailed).map((answer) => answer.name)).toEqual(Array(STARTERS - 1).fill("StoreLockedError"));
+      expect(answers.filter(isFailed).map((answer) => answer.name)).toEqual(
+        Array(STARTERS - 1).fill("StoreLockedError"),
+      );
     });
   });
 

@@ -14,7 +14,14 @@ const TURNS_PER_AGENT = 20;
 const TURNS: readonly PlannedTurn[] = Array.from({ length: AGENTS * TURNS_PER_AGENT }, (_, n) => ({
   agent_id: `agent_${n % AGENTS}`,
   agent_turn_id: `turn_${n}`,
-  steps: [{ calls: [{ tool: "mail", effect: "once" }, { tool: "search", effect: "read" }] }],
+  steps: [
+    {
+      calls: [
+        { tool: "mail", effect: "once" },
+        { tool: "search", effect: "read" },
+      ],
+    },
+  ],
 }));
 const CONFIG = { targets: ["mail", "search"], turns: TURNS, leaseMs: 15_000, sweepMs: 500 };
 
@@ -33,9 +40,13 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
         await waitFor(isRead, { what: "all lines of an ended process" });
       }
 
-      const failures = [one, two].flatMap((child) => (child.messages as NodeMessage[]).filter((message) => message.event === "failed"));
+      const failures = [one, two].flatMap((child) =>
+        (child.messages as NodeMessage[]).filter((message) => message.event === "failed"),
+      );
       expect(failures).toEqual([]);
-      const taken = [one, two].map((child) => (child.messages as NodeMessage[]).filter((message) => message.event === "took"));
+      const taken = [one, two].map((child) =>
+        (child.messages as NodeMessage[]).filter((message) => message.event === "took"),
+      );
       for (const took of taken) expect(took.length).toBeGreaterThan(0); // both were in the race
       const holds = taken.flat().map((took) => `${took.agent_turn_id} ${took.turn_epoch}`);
       expect(new Set(holds).size).toBe(holds.length);
@@ -43,7 +54,12 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
       expect(holds).toHaveLength(2 * TURNS.length);
 
       const database = await store.open();
-      const calls = await expectOneOutcomeEach({ database, project: store.project, ledger: store.ledger, turns: TURNS });
+      const calls = await expectOneOutcomeEach({
+        database,
+        project: store.project,
+        ledger: store.ledger,
+        turns: TURNS,
+      });
       expect(calls.every((call) => call.result_status === "success")).toBe(true);
       expect(store.ledger.entries()).toHaveLength(calls.length);
       // Both processes' tools heard the commands; each call was run by one of them.

@@ -7,7 +7,15 @@
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Bus } from "@tessera/kernel";
-import { FaultyBus, freePort, startNats, seedFromEnvironment, type TestEngine, waitFor, withSeed } from "@tessera/testkit";
+import {
+  FaultyBus,
+  freePort,
+  seedFromEnvironment,
+  startNats,
+  type TestEngine,
+  waitFor,
+  withSeed,
+} from "@tessera/testkit";
 import { describe, expect, test } from "vitest";
 import { World, type WorldOptions } from "./world.ts";
 
@@ -42,7 +50,9 @@ function callsOf(world: World): number {
 }
 
 describe.each(ENGINES)("on %s", (engine) => {
-  test("with a bus that drops every message, the sweeper alone brings all work to its end", { timeout: TEST_MS }, async () => {
+  test("with a bus that drops every message, the sweeper alone brings all work to its end", {
+    timeout: TEST_MS,
+  }, async () => {
     const faulty: FaultyBus[] = [];
     const wrapBus = (bus: Bus) => wrapped(faulty, new FaultyBus(bus, { seed: 1, drop: 1 }));
     await run(
@@ -68,7 +78,11 @@ describe.each(ENGINES)("on %s", (engine) => {
         after: (world) => {
           const copies = faulty.reduce((sum, bus) => sum + bus.counts.duplicated, 0);
           expect(copies).toBeGreaterThanOrEqual(7 * callsOf(world)); // 1 + 2 + 4 further copies of each command
-          const refused = world.tools.reduce((sum, tool) => sum + (tool.openings.get("already_claimed") ?? 0) + (tool.openings.get("already_settled") ?? 0), 0);
+          const refused = world.tools.reduce(
+            (sum, tool) =>
+              sum + (tool.openings.get("already_claimed") ?? 0) + (tool.openings.get("already_settled") ?? 0),
+            0,
+          );
           const opened = world.tools.reduce((sum, tool) => sum + (tool.openings.get("accepted") ?? 0), 0);
           expect(opened).toBe(callsOf(world));
           expect(refused).toBeGreaterThanOrEqual(7 * callsOf(world));
@@ -80,7 +94,10 @@ describe.each(ENGINES)("on %s", (engine) => {
   test("with messages late, lost and out of order, nothing is lost for good", { timeout: TEST_MS }, async () => {
     const faulty: FaultyBus[] = [];
     const wrapBus = (bus: Bus) =>
-      wrapped(faulty, new FaultyBus(bus, { seed: 7, delayMs: [0, 60], delay: 0.4, reorder: 0.3, drop: 0.15, publishError: 0.1 }));
+      wrapped(
+        faulty,
+        new FaultyBus(bus, { seed: 7, delayMs: [0, 60], delay: 0.4, reorder: 0.3, drop: 0.15, publishError: 0.1 }),
+      );
     await run(
       { engine, bus: "memory", agents: 10, turnsPerAgent: 2, timeFactor: 20, wrapBus },
       {
@@ -96,7 +113,9 @@ describe.each(ENGINES)("on %s", (engine) => {
     );
   });
 
-  test("with a NATS that is never there, the sweeper alone brings all work to its end", { timeout: TEST_MS }, async () => {
+  test("with a NATS that is never there, the sweeper alone brings all work to its end", {
+    timeout: TEST_MS,
+  }, async () => {
     const natsUrl = `nats://127.0.0.1:${await freePort()}`;
     await run(
       { engine, bus: "nats", natsUrl, agents: 5, timeFactor: 20, sweeperHasOwnLine: true },
@@ -117,7 +136,9 @@ describe.each([
   { engine: "pglite", isWiped: false, what: "keeps its store" },
   { engine: "pglite", isWiped: true, what: "lost its store" },
 ] as const)("on $engine", ({ engine, isWiped, what }) => {
-  test(`when NATS is killed in the middle and comes back, and ${what}, nothing is lost`, { timeout: TEST_MS }, async () => {
+  test(`when NATS is killed in the middle and comes back, and ${what}, nothing is lost`, {
+    timeout: TEST_MS,
+  }, async () => {
     const nats = await startNats();
     const firstPid = nats.pid;
     try {
@@ -126,10 +147,14 @@ describe.each([
         {
           meanwhile: async (world) => {
             const before = callsOf(world);
-            await waitFor(async () => (await world.settledCalls()) >= before / 10, { what: "a part of the calls to be settled" });
+            await waitFor(async () => (await world.settledCalls()) >= before / 10, {
+              what: "a part of the calls to be settled",
+            });
             await nats.kill();
             expect(isAlive(firstPid)).toBe(false);
-            await waitFor(() => world.buses.every((bus) => !bus.health().connected), { what: "every client to notice" });
+            await waitFor(() => world.buses.every((bus) => !bus.health().connected), {
+              what: "every client to notice",
+            });
             await waitFor(() => world.lost > 0, { what: "a message to be lost while the broker is away" });
             const store = join(nats.directory, "jetstream");
             expect(existsSync(store)).toBe(true);

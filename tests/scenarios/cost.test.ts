@@ -35,7 +35,15 @@ const READ = `
          (select coalesce(sum(calls), 0)::bigint from pg_stat_statements where query not like '%pg_stat_%') as statements`;
 
 type Reading = Record<
-  "transactions" | "wal_bytes" | "disk_waits" | "rows" | "head_updates" | "head_hot_updates" | "calls" | "call_updates" | "statements",
+  | "transactions"
+  | "wal_bytes"
+  | "disk_waits"
+  | "rows"
+  | "head_updates"
+  | "head_hot_updates"
+  | "calls"
+  | "call_updates"
+  | "statements",
   number
 >;
 
@@ -79,7 +87,12 @@ class Caller {
     await kernel.enqueueTurn({ project_id: PROJECT, agent_id });
     const started = await kernel.resume({ project_id: PROJECT, agent_id, worker_id });
     if (started.outcome !== "accepted") throw new Error(`not started: ${JSON.stringify(started)}`);
-    return new Caller({ project_id: PROJECT, agent_id, agent_turn_id: started.agent_turn_id }, worker_id, effect, started.turn_epoch);
+    return new Caller(
+      { project_id: PROJECT, agent_id, agent_turn_id: started.agent_turn_id },
+      worker_id,
+      effect,
+      started.turn_epoch,
+    );
   }
 
   private constructor(hold: Caller["hold"], workerId: string, effect: Effect, epoch: number) {
@@ -117,9 +130,19 @@ class Caller {
     const opened = await kernel.openCall({ project_id: PROJECT, tool_call_id, ticket, executor: "echo-1", principal });
     if (opened.outcome === "rejected") throw new Error(`open: ${opened.code}`);
     const content = { status: "success", result: opened.arguments };
-    const reported = await kernel.report({ project_id: PROJECT, tool_call_id, capability: opened.capability, principal, content });
+    const reported = await kernel.report({
+      project_id: PROJECT,
+      tool_call_id,
+      capability: opened.capability,
+      principal,
+      content,
+    });
     if (reported.outcome === "rejected") throw new Error(`report: ${reported.code}`);
-    const resumed = await kernel.resume({ project_id: PROJECT, agent_id: this.#hold.agent_id, worker_id: this.#workerId });
+    const resumed = await kernel.resume({
+      project_id: PROJECT,
+      agent_id: this.#hold.agent_id,
+      worker_id: this.#workerId,
+    });
     if (resumed.outcome !== "accepted") throw new Error(`resume: ${JSON.stringify(resumed)}`);
     this.#epoch = resumed.turn_epoch;
   }
@@ -133,7 +156,12 @@ class Caller {
 async function readWhen(callsMade: number): Promise<Reading> {
   const condition = async () => {
     const reading = (await reader.query<Reading>(READ))[0];
-    if (reading === undefined || reading.calls < callsMade || reading.call_updates < 3 * callsMade || reading.head_updates < 2 * callsMade) {
+    if (
+      reading === undefined ||
+      reading.calls < callsMade ||
+      reading.call_updates < 3 * callsMade ||
+      reading.head_updates < 2 * callsMade
+    ) {
       throw new Error(`seen so far: ${JSON.stringify(reading)}`);
     }
     return reading;

@@ -2,8 +2,24 @@
 // other rows as they were when it began: what it answers must be of one piece all the same.
 
 import { openMemoryBus } from "@tessera/engines/memory-bus";
-import { type Bus, type CallDraft, type Kernel, migrate, openKernel, SCHEMA_DIGEST, type Statements, verifyStore } from "@tessera/kernel";
-import { createTestDatabases, SeededIds, type TestDatabase, type TestEngine, VirtualClock, waitFor } from "@tessera/testkit";
+import {
+  type Bus,
+  type CallDraft,
+  type Kernel,
+  migrate,
+  openKernel,
+  SCHEMA_DIGEST,
+  type Statements,
+  verifyStore,
+} from "@tessera/kernel";
+import {
+  createTestDatabases,
+  SeededIds,
+  type TestDatabase,
+  type TestEngine,
+  VirtualClock,
+  waitFor,
+} from "@tessera/testkit";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 const PROJECT = "p1";
@@ -54,8 +70,11 @@ async function whileWaiting<T>(first: (tx: Statements) => Promise<unknown>, seco
     await first(tx);
     waiting = second();
     waiting.catch(() => {}); // looked at below
-    const blocked = "select 1 from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())";
-    await waitFor(async () => (await store.database.query(blocked)).length > 0, { what: "the second to wait for the first" });
+    const blocked =
+      "select 1 from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())";
+    await waitFor(async () => (await store.database.query(blocked)).length > 0, {
+      what: "the second to wait for the first",
+    });
   });
   if (waiting === null) throw new Error("the second was not started");
   return await waiting;
@@ -80,7 +99,12 @@ async function beginLocalStep(calls: readonly CallDraft[]): Promise<void> {
   if (taken.outcome !== "accepted") throw new Error(`not taken: ${JSON.stringify(taken)}`);
   const { agent_turn_id, turn_epoch } = taken;
   const hold = { project_id: PROJECT, agent_id: AGENT, agent_turn_id, turn_epoch };
-  const suspended = await kernel.suspendOnCalls({ ...hold, step_id: "step_a", thought: { content: { text: "" } }, calls });
+  const suspended = await kernel.suspendOnCalls({
+    ...hold,
+    step_id: "step_a",
+    thought: { content: { text: "" } },
+    calls,
+  });
   expect(suspended.outcome).toBe("accepted");
 }
 
@@ -100,10 +124,20 @@ describe("on postgres, a resume that waited", () => {
     };
     const other = await anotherKernel();
     const outcome = await whileWaiting(
-      (tx) => tx.query("select l0.enqueue_turn($1::jsonb, $2::timestamptz)", [JSON.stringify([item]), clock.databaseTime().toISOString()]),
+      (tx) =>
+        tx.query("select l0.enqueue_turn($1::jsonb, $2::timestamptz)", [
+          JSON.stringify([item]),
+          clock.databaseTime().toISOString(),
+        ]),
       () => other.resume({ project_id: PROJECT, agent_id: AGENT, worker_id: "worker_1" }),
     );
-    expect(outcome).toMatchObject({ outcome: "accepted", agent_turn_id: "turn_a", metadata: { plan: "a" }, box_start: 0, span_id: item.span_id });
+    expect(outcome).toMatchObject({
+      outcome: "accepted",
+      agent_turn_id: "turn_a",
+      metadata: { plan: "a" },
+      box_start: 0,
+      span_id: item.span_id,
+    });
     expect((await verifyStore(store.database, { only: "safety" })).violations).toEqual([]);
   });
 
@@ -155,31 +189,49 @@ describe("on postgres, a step that is sent again", () => {
     };
     const other = await anotherKernel();
     const outcome = await whileWaiting(
-      (tx) => tx.query("select l0.suspend_on_calls($1::jsonb, $2::timestamptz)", [JSON.stringify([sent]), clock.databaseTime().toISOString()]),
+      (tx) =>
+        tx.query("select l0.suspend_on_calls($1::jsonb, $2::timestamptz)", [
+          JSON.stringify([sent]),
+          clock.databaseTime().toISOString(),
+        ]),
       () => other.suspendOnCalls({ ...hold, step_id: "step_a", thought, calls: [{ ...call, card_id: "card_a" }] }),
     );
-    expect(outcome).toMatchObject({ outcome: "duplicate", calls: [{ tool_call_id: "call_a", ticket: expect.any(String) }] });
+    expect(outcome).toMatchObject({
+      outcome: "duplicate",
+      calls: [{ tool_call_id: "call_a", ticket: expect.any(String) }],
+    });
   });
 });
 
-describe.each(["pglite", "postgres"] as const)("on %s, a worker that asks again because it lost the answer", (engine) => {
-  beforeEach(() => open(engine));
+describe.each(["pglite", "postgres"] as const)(
+  "on %s, a worker that asks again because it lost the answer",
+  (engine) => {
+    beforeEach(() => open(engine));
 
-  test("of a resume is told again which local calls it has to run", async () => {
-    await beginLocalStep([localCall("call_read", "read")]);
-    await clock.advance(LEASE_MS + 1);
-    await renew("worker_2");
-    await kernel.sweep();
-    const request = { project_id: PROJECT, agent_id: AGENT, worker_id: "worker_2" };
-    const lost = await kernel.resume(request);
-    expect(lost).toMatchObject({ outcome: "accepted", local_calls: [{ tool_call_id: "call_read" }] });
-    const again = await kernel.resume({ ...request, reclaim: true });
-    expect(again).toMatchObject({ outcome: "accepted", step_id: "step_a", local_calls: [{ tool_call_id: "call_read", mode: "run" }] });
-  });
+    test("of a resume is told again which local calls it has to run", async () => {
+      await beginLocalStep([localCall("call_read", "read")]);
+      await clock.advance(LEASE_MS + 1);
+      await renew("worker_2");
+      await kernel.sweep();
+      const request = { project_id: PROJECT, agent_id: AGENT, worker_id: "worker_2" };
+      const lost = await kernel.resume(request);
+      expect(lost).toMatchObject({ outcome: "accepted", local_calls: [{ tool_call_id: "call_read" }] });
+      const again = await kernel.resume({ ...request, reclaim: true });
+      expect(again).toMatchObject({
+        outcome: "accepted",
+        step_id: "step_a",
+        local_calls: [{ tool_call_id: "call_read", mode: "run" }],
+      });
+    });
 
-  test("of a step of local calls finds them when it reclaims the turn", async () => {
-    await beginLocalStep([localCall("call_read", "read")]);
-    const again = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id: "worker_1", reclaim: true });
-    expect(again).toMatchObject({ outcome: "accepted", step_id: "step_a", local_calls: [{ tool_call_id: "call_read", mode: "run" }] });
-  });
-});
+    test("of a step of local calls finds them when it reclaims the turn", async () => {
+      await beginLocalStep([localCall("call_read", "read")]);
+      const again = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id: "worker_1", reclaim: true });
+      expect(again).toMatchObject({
+        outcome: "accepted",
+        step_id: "step_a",
+        local_calls: [{ tool_call_id: "call_read", mode: "run" }],
+      });
+    });
+  },
+);

@@ -2,7 +2,6 @@
 // end per turn, transcripts in call order, and no effect that its tool did not allow.
 
 import { type Database, verifyStore } from "@tessera/kernel";
-import { waitFor } from "@tessera/testkit";
 import { expect } from "vitest";
 import type { EffectEntry, EffectLedger } from "./effect-ledger.ts";
 import { callIdsOf, type PlannedTurn } from "./turn-plan.ts";
@@ -34,16 +33,6 @@ export async function countEnded(database: Database, project: string): Promise<n
     [project],
   );
   return rows[0]?.ended ?? 0;
-}
-
-export async function waitUntilEnded(store: CheckedStore, timeoutMs = 30_000): Promise<void> {
-  const wanted = store.turns.length;
-  const condition = async () => {
-    const ended = await countEnded(store.database, store.project);
-    if (ended < wanted) throw new Error(`${ended} of ${wanted} turns have ended`);
-    return true;
-  };
-  await waitFor(condition, { what: "every turn to end", timeoutMs, intervalMs: 50 });
 }
 
 export async function expectOneOutcomeEach(store: CheckedStore): Promise<readonly CallRow[]> {
@@ -117,7 +106,8 @@ function expectAllowedEffects(calls: readonly CallRow[], entries: readonly Effec
     const effects = byCall.get(call.tool_call_id) ?? [];
     if (call.effect === "once") expect(effects.length, `effects of ${call.tool_call_id}`).toBeLessThanOrEqual(1);
     expect(new Set(effects.map((entry) => entry.key)).size).toBeLessThanOrEqual(1);
-    if (call.result_status === "success") expect(effects.length, `effects of ${call.tool_call_id}`).toBeGreaterThanOrEqual(1);
+    if (call.result_status === "success")
+      expect(effects.length, `effects of ${call.tool_call_id}`).toBeGreaterThanOrEqual(1);
   }
   const known = new Set(calls.map((call) => call.tool_call_id));
   expect(entries.filter((entry) => !known.has(entry.tool_call_id))).toEqual([]);

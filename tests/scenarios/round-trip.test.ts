@@ -46,6 +46,7 @@ async function outOfOrder(world: World): Promise<number> {
     const ids = callIdsOf(turn);
     return [ids.slice(0, TOOLS.length), ids.slice(TOOLS.length)];
   });
-  const isShuffled = (ids: readonly string[]) => ids.some((id, n) => n > 0 && (receivedAt.get(ids[n - 1] ?? "") ?? "") > (receivedAt.get(id) ?? ""));
+  const isShuffled = (ids: readonly string[]) =>
+    ids.some((id, n) => n > 0 && (receivedAt.get(ids[n - 1] ?? "") ?? "") > (receivedAt.get(id) ?? ""));
   return steps.filter(isShuffled).length;
 }

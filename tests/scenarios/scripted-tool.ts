@@ -50,7 +50,9 @@ export class ScriptedTool {
   async start(): Promise<void> {
     const { buses, project, target } = this.#options;
     const options = { pattern: subjectOf(project, target), durable: `${project}_tool_${target}`, inFlightMax: 256 };
-    this.#subscriptions = await Promise.all(buses.map((bus) => bus.subscribe(options, (delivery) => this.#hear(delivery))));
+    this.#subscriptions = await Promise.all(
+      buses.map((bus) => bus.subscribe(options, (delivery) => this.#hear(delivery))),
+    );
   }
 
   async stop(): Promise<void> {
@@ -80,7 +82,12 @@ export class ScriptedTool {
   async #run(call: OpenedCall): Promise<void> {
     const { project, target, ledger, executor, onEvent } = this.#options;
     const { behave, work_ms } = call.arguments as ScriptedArguments;
-    const hold = { project_id: project, tool_call_id: call.tool_call_id, capability: call.capability, principal: `tool.${target}` };
+    const hold = {
+      project_id: project,
+      tool_call_id: call.tool_call_id,
+      capability: call.capability,
+      principal: `tool.${target}`,
+    };
     onEvent?.({ event: "working", tool_call_id: call.tool_call_id, attempt: call.attempt, mode: call.mode });
     const heartbeat = new Heartbeat(this.#options, hold);
     try {
@@ -101,7 +108,11 @@ export class ScriptedTool {
         });
       }
       await this.#options.beforeReport?.(call);
-      const answer = await this.#report(hold, { status: "success", result: { done: call.tool_call_id } }, behave === "pointer");
+      const answer = await this.#report(
+        hold,
+        { status: "success", result: { done: call.tool_call_id } },
+        behave === "pointer",
+      );
       onEvent?.({ event: "reported", tool_call_id: call.tool_call_id, attempt: call.attempt, answer });
       if (answer === "accepted") this.accepted.push(call.tool_call_id);
     } finally {
@@ -113,7 +124,9 @@ export class ScriptedTool {
     const { kernel, clock } = this.#options;
     for (;;) {
       try {
-        const outcome = isPointer ? await this.#reportPointer(hold, content) : await kernel.report({ ...hold, content });
+        const outcome = isPointer
+          ? await this.#reportPointer(hold, content)
+          : await kernel.report({ ...hold, content });
         return outcome.outcome === "rejected" ? outcome.code : outcome.outcome;
       } catch (error) {
         if (this.#isStopped) return String(error);
@@ -126,7 +139,12 @@ export class ScriptedTool {
     const { kernel } = this.#options;
     const saved = await kernel.putResultCard({ ...hold, content });
     if (saved.outcome === "rejected") return saved;
-    return await kernel.report({ ...hold, tool_result_card_id: saved.tool_result_card_id, status: content.status, after_execution: "suspend" });
+    return await kernel.report({
+      ...hold,
+      tool_result_card_id: saved.tool_result_card_id,
+      status: content.status,
+      after_execution: "suspend",
+    });
   }
 }
 

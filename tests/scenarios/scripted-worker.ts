@@ -123,7 +123,12 @@ export class ScriptedWorker {
       await this.#runLocalCalls(outcome.local_calls ?? [], workerId, outcome.capability);
       return;
     }
-    this.#emit({ event: "took", agent_turn_id: outcome.agent_turn_id, turn_epoch: outcome.turn_epoch, worker_id: workerId });
+    this.#emit({
+      event: "took",
+      agent_turn_id: outcome.agent_turn_id,
+      turn_epoch: outcome.turn_epoch,
+      worker_id: workerId,
+    });
     await this.#advance(outcome, workerId);
   }
 
@@ -134,20 +139,30 @@ export class ScriptedWorker {
     const hold: TurnHold = { project_id: project, agent_id, agent_turn_id, turn_epoch };
     const steps = (taken.metadata?.steps ?? []) as unknown as readonly PlannedStep[];
     const isLocalStepOpen = taken.state === "started" && (taken.results !== null || taken.local_calls !== null);
-    if (isLocalStepOpen && !(await this.#applyLocal(hold, taken.step_id ?? "", taken.local_calls ?? [], workerId))) return;
+    if (isLocalStepOpen && !(await this.#applyLocal(hold, taken.step_id ?? "", taken.local_calls ?? [], workerId)))
+      return;
     for (;;) {
       const done = await this.#stepsDone(taken); // W2
       await think?.(hold);
       const step = steps[done];
       if (step === undefined) break;
       if (step.hasNote === true) {
-        const card = { card_id: `${stepId(agent_turn_id, done)}_note`, type: "sys.judge_feedback", content: { text: "go on" } };
+        const card = {
+          card_id: `${stepId(agent_turn_id, done)}_note`,
+          type: "sys.judge_feedback",
+          content: { text: "go on" },
+        };
         const noted = await kernel.appendCards({ ...hold, cards: [card] });
         if (noted.outcome === "rejected") return this.#refused("append_cards", hold, noted.code);
       }
       const drafts = step.calls.map((call, n) => draftOf(project, agent_turn_id, done, n, call));
       const step_id = stepId(agent_turn_id, done);
-      const suspended = await kernel.suspendOnCalls({ ...hold, step_id, thought: { content: { text: `step ${done}` } }, calls: drafts });
+      const suspended = await kernel.suspendOnCalls({
+        ...hold,
+        step_id,
+        thought: { content: { text: `step ${done}` } },
+        calls: drafts,
+      });
       if (suspended.outcome === "rejected") {
         this.#refused("suspend_on_calls", hold, suspended.code);
         if (suspended.code === "conflict") await this.#retire(workerId); // W4
@@ -155,7 +170,8 @@ export class ScriptedWorker {
       }
       if (!drafts.every((draft) => draft.local)) {
         for (const [n, draft] of drafts.entries()) {
-          if (draft.local) await this.#runLocalCalls([localCall(draft)], workerId, suspended.calls[n]?.capability ?? "");
+          if (draft.local)
+            await this.#runLocalCalls([localCall(draft)], workerId, suspended.calls[n]?.capability ?? "");
         }
         return;
       }
@@ -176,7 +192,8 @@ export class ScriptedWorker {
   /** Runs the calls of an all-local step and applies their results; false when the turn is lost. */
   async #applyLocal(hold: TurnHold, step_id: string, calls: readonly LocalPart[], workerId: string): Promise<boolean> {
     const results: { tool_call_id: string; content: ResultContent }[] = [];
-    for (const call of calls) results.push({ tool_call_id: call.tool_call_id, content: await this.#act(call, workerId) });
+    for (const call of calls)
+      results.push({ tool_call_id: call.tool_call_id, content: await this.#act(call, workerId) });
     const applied = await this.#options.kernel.applyResults({ ...hold, step_id, results });
     if (applied.outcome !== "rejected") return true;
     this.#refused("apply_results", hold, applied.code);
@@ -188,7 +205,13 @@ export class ScriptedWorker {
     const { kernel, project } = this.#options;
     for (const call of calls) {
       const content = await this.#act(call, workerId);
-      await kernel.report({ project_id: project, tool_call_id: call.tool_call_id, capability, principal: workerId, content });
+      await kernel.report({
+        project_id: project,
+        tool_call_id: call.tool_call_id,
+        capability,
+        principal: workerId,
+        content,
+      });
     }
   }
 
@@ -246,5 +269,11 @@ export class ScriptedWorker {
 type LocalPart = Pick<LocalCall, "tool_call_id" | "effect" | "mode" | "attempt"> & { readonly arguments: JsonObject };
 
 function localCall(draft: CallDraft): LocalPart {
-  return { tool_call_id: draft.tool_call_id, effect: draft.effect ?? "once", mode: "run", attempt: 1, arguments: draft.arguments };
+  return {
+    tool_call_id: draft.tool_call_id,
+    effect: draft.effect ?? "once",
+    mode: "run",
+    attempt: 1,
+    arguments: draft.arguments,
+  };
 }

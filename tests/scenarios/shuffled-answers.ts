@@ -15,7 +15,9 @@ export class ShuffledAnswers {
   /** For `beforeReport`: resolves when it is this call's turn to answer. */
   wait(call: OpenedCall): Promise<void> {
     return new Promise((release) => {
-      const step = [...(this.#gathered.get(call.step_id) ?? []).filter((held) => held.call.tool_call_id !== call.tool_call_id)];
+      const step = [
+        ...(this.#gathered.get(call.step_id) ?? []).filter((held) => held.call.tool_call_id !== call.tool_call_id),
+      ];
       step.push({ call, release });
       this.#gathered.set(call.step_id, step);
       if (step.length < this.#stepSize) return;

@@ -7,11 +7,30 @@ import { openMemoryBus } from "@tessera/engines/memory-bus";
 import { openNatsBus } from "@tessera/engines/nats";
 import { openPostgresBus } from "@tessera/engines/postgres-bus";
 import { systemClock } from "@tessera/engines/system";
-import { type Bus, type Clock, type Ids, type Kernel, migrate, openKernel, SCHEMA_DIGEST, type Sweeper, startSweeper } from "@tessera/kernel";
-import { createTestDatabases, SeededIds, seededRandom, type TestDatabase, type TestEngine } from "@tessera/testkit";
-import { inject } from "vitest";
+import {
+  type Bus,
+  type Clock,
+  type Ids,
+  type Kernel,
+  migrate,
+  openKernel,
+  SCHEMA_DIGEST,
+  type Sweeper,
+  startSweeper,
+  type Violation,
+  verifyStore,
+} from "@tessera/kernel";
+import {
+  createTestDatabases,
+  SeededIds,
+  seededRandom,
+  type TestDatabase,
+  type TestEngine,
+  waitFor,
+} from "@tessera/testkit";
+import { expect, inject } from "vitest";
 import { MemoryLedger } from "./effect-ledger.ts";
-import { type CheckedStore, expectOneOutcomeEach, waitUntilEnded } from "./outcome-check.ts";
+import { type CheckedStore, countEnded, expectOneOutcomeEach } from "./outcome-check.ts";
 import { ScaledClock } from "./scaled-clock.ts";
 import { ScriptedTool } from "./scripted-tool.ts";
 import { ScriptedWorker } from "./scripted-worker.ts";
@@ -60,6 +79,7 @@ export class World implements CheckedStore {
   /** Swept so far: how much of the work was rung by the sweeper. */
   readonly swept = { commands: 0, wakes: 0, settled: 0, recovered: 0 };
   readonly #store: TestDatabase;
+  readonly #violations: Violation[] = [];
   #sharedBus: Bus | null = null;
   #line: Bus | null = null;
   #sweeper: Sweeper | null = null;
@@ -99,12 +119,21 @@ export class World implements CheckedStore {
     await Promise.all(this.turns.map((turn) => enqueuePlanned(kernel, this.project, turn)));
   }
 
-  waitUntilEnded(timeoutMs?: number): Promise<void> {
-    return waitUntilEnded(this, timeoutMs);
+  /** Safety holds at any moment, so it is looked at while the work goes on. */
+  async waitUntilEnded(timeoutMs = 30_000): Promise<void> {
+    const condition = async () => {
+      const { violations } = await verifyStore(this.database, { only: "safety" });
+      this.#violations.push(...violations);
+      const ended = await countEnded(this.database, this.project);
+      if (ended < this.turns.length) throw new Error(`${ended} of ${this.turns.length} turns have ended`);
+      return true;
+    };
+    await waitFor(condition, { what: "every turn to end", timeoutMs, intervalMs: 200 });
   }
 
-  expectOneOutcomeEach() {
-    return expectOneOutcomeEach(this);
+  async expectOneOutcomeEach() {
+    expect(this.#violations).toEqual([]);
+    return await expectOneOutcomeEach(this);
   }
 
   /** Messages that the bus refused. */
@@ -180,7 +209,10 @@ export class World implements CheckedStore {
         ? await openMemoryBus()
         : kind === "nats"
           ? await openNatsBus({ servers: natsUrl })
-          : await openPostgresBus({ url: this.#store.url ?? inject("postgresUrl"), channelPrefix: this.project.slice(0, 20) });
+          : await openPostgresBus({
+              url: this.#store.url ?? inject("postgresUrl"),
+              channelPrefix: this.project.slice(0, 20),
+            });
     const bus = wrapBus(opened);
     this.buses.push(bus);
     if (kind === "memory") this.#sharedBus = bus;
@@ -192,6 +224,10 @@ export class World implements CheckedStore {
 function planTurns(ids: Ids, { agents, turnsPerAgent = 1, workMs = 0 }: WorldOptions): PlannedTurn[] {
   const calls = TOOLS.map((tool) => ({ tool, effect: EFFECTS[tool], workMs }));
   return Array.from({ length: agents }, () => ids.mint("agent")).flatMap((agent_id) =>
-    Array.from({ length: turnsPerAgent }, () => ({ agent_id, agent_turn_id: ids.mint("turn"), steps: [{ calls }, { calls, hasNote: true }] })),
+    Array.from({ length: turnsPerAgent }, () => ({
+      agent_id,
+      agent_turn_id: ids.mint("turn"),
+      steps: [{ calls }, { calls, hasNote: true }],
+    })),
   );
 }

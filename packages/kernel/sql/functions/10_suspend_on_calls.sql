@@ -18,11 +18,15 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   pads l0.ticket_keys;
   answer json;
+  has_duplicates boolean;
 begin
+  if l0.has_repeats(items, 'agent_id') then
+    return l0.in_rounds('suspend_on_calls', 'agent_id', items, moment);
+  end if;
   select * into strict pads from l0.ticket_keys where key_id = 1;
 
   with item as materialized (
-    select i.*, row_number() over (partition by i.project_id, i.agent_id order by i.ord) as repetition
+    select i.*
       from rows from (jsonb_to_recordset(items) as (
              project_id text, agent_id text, agent_turn_id text, turn_epoch bigint, step_id text, thought jsonb, calls jsonb))
            with ordinality as i (project_id, agent_id, agent_turn_id, turn_epoch, step_id, thought, calls, ord)
@@ -32,7 +36,6 @@ begin
            h.output_box_id, h.box_length, h.holder, h.open_calls, s.step_size, s.all_local, s.call_ids, s.locals, s.tool_calls, s.deadline_ms,
            case
              when h.agent_id is null then 'not_found'
-             when i.repetition > 1 then 'agent_busy'
              when h.active_agent_turn_id is distinct from i.agent_turn_id or h.turn_epoch <> i.turn_epoch then 'stale_epoch'
              when h.step_id = i.step_id and h.open_calls is not null then 'duplicate'
              when h.status <> 'running' or h.open_calls is not null then 'conflict'
@@ -123,14 +126,23 @@ begin
                                   'ticket', case when not c.local then l0.ticket(pads.inner_pad, pads.outer_pad, d.project_id, c.id, 1) end) order by c.n)
                            from unnest(d.call_ids, d.locals) with ordinality c (id, local, n)))
              when 'duplicate' then json_build_object('outcome', 'duplicate', 'channel_id', d.channel_id, 'trace_id', d.trace_id,
-               'parent_step_id', d.parent_step_id, 'recursion_depth', d.recursion_depth,
-               'calls', (select json_agg(json_build_object('tool_call_id', c.tool_call_id,
-                                  'ticket', case when c.wait_status = 'waiting' and c.claimed_by is null then
-                                    l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1) end) order by o.n)
-                           from unnest(d.open_calls) with ordinality o (id, n)
-                          cross join lateral (select * from state.calls c where c.tool_call_id = o.id) c))
+               'parent_step_id', d.parent_step_id, 'recursion_depth', d.recursion_depth, 'open_calls', d.open_calls)
              else json_build_object('outcome', 'rejected', 'code', d.code)
-           end order by d.ord)
-    into answer from decided d;
+           end order by d.ord),
+         bool_or(d.code = 'duplicate')
+    into answer, has_duplicates from decided d;
+
+  if has_duplicates then
+    -- The step is already there: its calls as they stand, with a ticket for those that nobody has taken.
+    select json_agg(case when e.item ->> 'outcome' = 'duplicate'
+                      then (e.item::jsonb - 'open_calls' || jsonb_build_object('calls', (
+                             select jsonb_agg(jsonb_build_object('tool_call_id', c.tool_call_id,
+                                      'ticket', case when c.wait_status = 'waiting' and c.claimed_by is null then
+                                        l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1) end) order by o.n)
+                               from json_array_elements_text(e.item -> 'open_calls') with ordinality o (id, n)
+                              cross join lateral (select * from state.calls c where c.tool_call_id = o.id) c)))::json
+                      else e.item end order by e.n)
+      into answer from json_array_elements(answer) with ordinality e (item, n);
+  end if;
   return answer;
 end $$;

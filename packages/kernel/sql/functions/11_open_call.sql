@@ -19,7 +19,11 @@ declare
   pads l0.ticket_keys;
   answer json;
   only_reads boolean;
+  has_forgeries boolean;
 begin
+  if l0.has_repeats(items, 'tool_call_id') then
+    return l0.in_rounds('open_call', 'tool_call_id', items, moment);
+  end if;
   select * into strict pads from l0.ticket_keys where key_id = 1;
 
   with item as materialized (
@@ -29,9 +33,10 @@ begin
              lease_ms integer, known_digest text, principal text))
            with ordinality as i (project_id, tool_call_id, tool_call_card_id, ticket, target, executor, claim_id, lease_ms,
              known_digest, principal, ord)
-  ), checked as materialized (
-    select i.ord, i.executor, i.claim_id as asked_claim, i.lease_ms, i.known_digest, i.principal as asked_by,
-           i.project_id as asked_project, i.tool_call_id as asked_call, c.*,
+  ), decided as materialized (
+    select i.ord, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
+           moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease, i.executor, i.claim_id as asked_claim, i.known_digest, i.principal as asked_by,
+           c.*,
            case
              when c.tool_call_id is null or c.project_id <> i.project_id
                or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
@@ -48,7 +53,7 @@ begin
                then 'stale_attempt'
              when c.deadline_at <= moment then 'tool_timeout'
              else 'accepted'
-           end as verdict
+           end as code
       from (select * from item order by tool_call_id) i
       left join lateral (
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id, c.span_id,
@@ -56,16 +61,6 @@ begin
                c.target_subject, c.effect, c.after_execution, c.wait_status, c.attempt, c.claimed_by, c.claim_id, c.principal,
                c.reconcile, c.deadline_at
           from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
-  ), decided as materialized (
-    select k.*, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
-           moment + least(coalesce(k.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease,
-           case
-             when k.verdict in ('accepted', 'reopened')
-              and row_number() over (partition by k.tool_call_id, k.verdict in ('accepted', 'reopened') order by k.ord) > 1
-               then 'already_claimed'
-             else k.verdict
-           end as code
-      from checked k
   ), claim as materialized (
     -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
     select d.tool_call_id, case when d.code = 'accepted' then 1 else 0 end as attempts, d.executor, d.asked_by, d.asked_claim, d.new_lease,
@@ -77,10 +72,6 @@ begin
            lease_until = d.new_lease, cap_sha256 = d.cap_sha256
       from claim d
      where c.tool_call_id = d.tool_call_id
-  ), refused as (
-    insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
-    select d.asked_project, 'open_call', d.code, d.asked_call, d.asked_by, jsonb_build_object('executor', d.executor), moment
-      from decided d where d.code = 'auth_failed'
   )
   select json_agg(
            case when d.code in ('accepted', 'reopened') then json_build_object(
@@ -98,8 +89,9 @@ begin
              'capability', encode(d.capability, 'hex'), 'lease_expires_at', d.new_lease, 'deadline_at', d.deadline_at)
            else json_build_object('outcome', 'rejected', 'code', d.code)
            end order by d.ord),
-         coalesce(bool_and(d.effect = 'read') filter (where d.code in ('accepted', 'reopened')), false)
-    into answer, only_reads
+         coalesce(bool_and(d.effect = 'read') filter (where d.code in ('accepted', 'reopened')), false),
+         bool_or(d.code = 'auth_failed')
+    into answer, only_reads, has_forgeries
     from decided d
     left join lateral (
       select c.content, c.metadata from card.cards c where c.card_id = d.call_card_id and d.code in ('accepted', 'reopened')) call_card on true
@@ -115,6 +107,14 @@ begin
          and d.tool_digest is distinct from d.known_digest and d.code in ('accepted', 'reopened')
        limit 1) definition on true;
 
+  if has_forgeries then
+    insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
+    select e.item ->> 'project_id', 'open_call', 'auth_failed', e.item ->> 'tool_call_id', e.item ->> 'principal',
+           jsonb_build_object('executor', e.item ->> 'executor'), moment
+      from jsonb_array_elements(items) with ordinality e (item, n)
+      join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
+     where a.outcome ->> 'code' = 'auth_failed';
+  end if;
   if only_reads then
     perform set_config('synchronous_commit', 'off', true);
   end if;

@@ -18,17 +18,16 @@ as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   siblings bigint[];
-  has_repeats boolean;
+  is_rare boolean;
   answer json;
 begin
-  select array_agg(distinct hashtextextended(c.project_id || '/' || c.agent_id, 0)) filter (where c.step_size > 1),
-         count(distinct i.tool_call_id) < count(*)
-    into siblings, has_repeats
-    from jsonb_to_recordset(items) as i (tool_call_id text)
-    left join lateral (select c.project_id, c.agent_id, c.step_size from state.calls c where c.tool_call_id = i.tool_call_id) c on true;
-  if has_repeats then
-    return l0.report_repeats(items, moment);
+  if l0.has_repeats(items, 'tool_call_id') then
+    return l0.in_rounds('report', 'tool_call_id', items, moment);
   end if;
+  select array_agg(distinct hashtextextended(c.project_id || '/' || c.agent_id, 0)) into siblings
+    from jsonb_array_elements(items) e (item)
+   cross join lateral (select c.project_id, c.agent_id from state.calls c
+                        where c.tool_call_id = e.item ->> 'tool_call_id' and c.step_size > 1) c;
   if siblings is not null then
     -- array_agg(distinct …) is sorted, so every reporter takes the locks in one order.
     for n in 1..cardinality(siblings) loop
@@ -113,28 +112,12 @@ begin
            rings = 0
       from settlement d
      where c.tool_call_id = d.tool_call_id
-  ), given_back as (
-    update state.calls c
-       set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
-           stale_caps = array_append(c.stale_caps, c.cap_sha256), cap_sha256 = null, reconcile = false, rings = 0,
-           due_at = moment + c.backoff_ms * (1 << (c.attempt - 1)) * interval '1 millisecond'
-      from decided d
-     where c.tool_call_id = d.tool_call_id and d.code = 'retry'
   ), cards as (
     insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
                             function_name, box_id, pos, content, sha256, created_at)
     select d.new_card_id, d.project_id, 'tool.result', d.author_id, d.agent_turn_id, d.step_id, d.tool_call_id, d.trace_id,
            d.parent_step_id, d.tool_name, d.box_id, d.result_pos, d.content, sha256(convert_to(d.content::text, 'UTF8')), moment
       from decided d where d.code = 'accepted' and d.pointed_card_id is null
-  ), placed as (
-    insert into card.box_cards (box_id, pos, card_id, project_id)
-    select d.box_id, d.result_pos, d.new_card_id, d.project_id
-      from decided d where d.code = 'accepted' and d.pointed_card_id is not null
-  ), noted as (
-    insert into state.audit_log (project_id, kind, code, tool_call_id, agent_turn_id, principal, detail, created_at)
-    select d.asked_project, 'report', d.code, d.asked_call, d.agent_turn_id, d.asked_by,
-           case when d.code = 'retry' then jsonb_build_object('attempt', d.attempt, 'error', d.content -> 'error') else '{}' end, moment
-      from decided d where d.code not in ('accepted', 'duplicate')
   )
   select json_agg(case d.code
            when 'accepted' then json_build_object('outcome', 'accepted', 'tool_result_card_id', d.new_card_id, 'inbox_id', d.tool_call_id,
@@ -147,12 +130,16 @@ begin
              'retry_at', moment + d.backoff_ms * (1 << (d.attempt - 1)) * interval '1 millisecond')
            when 'duplicate' then json_build_object('outcome', 'duplicate', 'tool_result_card_id', coalesce(d.result_card_id, d.new_card_id))
            else json_build_object('outcome', 'rejected', 'code', d.code)
-         end order by d.ord)
-    into answer
+         end order by d.ord),
+         bool_or(d.code not in ('accepted', 'duplicate') or d.pointed_card_id is not null)
+    into answer, is_rare
     from decided d
     left join lateral (select a.worker_target from resource.project_agents a
                         where a.project_id = d.project_id and a.agent_id = d.agent_id and d.code = 'accepted') roster on true;
 
+  if is_rare then
+    perform l0.report_rarities(items, answer, moment);
+  end if;
   if siblings is not null then
     -- A new statement sees what the siblings committed while this one waited for the lock.
     select json_agg(case when (e.item ->> 'step_size')::integer > 1 and exists (
@@ -167,26 +154,34 @@ begin
   return answer;
 end $$;
 
--- A batch that names a call twice is answered in rounds: each call's first item, then the rest, which find it settled.
-create or replace function l0.report_repeats(items jsonb, moment timestamptz) returns json
-language plpgsql set search_path = '' as $$
+-- What few reports need, kept out of the statement that all of them pay for: a pointed card gets its place, a call to be retried is
+-- given back, and what was refused or will be retried is noted.
+create or replace function l0.report_rarities(items jsonb, answer json, moment timestamptz) returns void
+language plpgsql as $$
 declare
-  firsts jsonb;
-  rest jsonb;
-  first_places integer[];
-  rest_places integer[];
-  first_answers json;
-  rest_answers json;
+  r record;
 begin
-  select jsonb_agg(r.item order by r.n) filter (where r.nth = 1), jsonb_agg(r.item order by r.n) filter (where r.nth > 1),
-         array_agg(r.n order by r.n) filter (where r.nth = 1), array_agg(r.n order by r.n) filter (where r.nth > 1)
-    into firsts, rest, first_places, rest_places
-    from (select e.item, e.n, row_number() over (partition by e.item ->> 'tool_call_id' order by e.n) as nth
-            from jsonb_array_elements(items) with ordinality e (item, n)) r;
-  first_answers := l0.report_at(firsts, moment);
-  rest_answers := l0.report_at(rest, moment);
-  return (select json_agg(a.answer order by a.n)
-            from (select first_places[f.n] as n, f.answer from json_array_elements(first_answers) with ordinality f (answer, n)
-                  union all
-                  select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
+  for r in
+    select e.item, a.outcome from jsonb_array_elements(items) with ordinality e (item, n)
+      join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
+     order by e.item ->> 'tool_call_id'
+  loop
+    if r.outcome ->> 'outcome' = 'accepted' and r.item ->> 'tool_result_card_id' is not null then
+      insert into card.box_cards (box_id, pos, card_id, project_id)
+      select c.box_id, c.result_pos, c.result_card_id, c.project_id from state.calls c
+       where c.tool_call_id = r.item ->> 'tool_call_id' and c.result_card_id = r.item ->> 'tool_result_card_id';
+    end if;
+    if r.outcome ->> 'retry_at' is not null then
+      update state.calls c
+         set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
+             stale_caps = array_append(c.stale_caps, c.cap_sha256), cap_sha256 = null, reconcile = false, rings = 0,
+             due_at = (r.outcome ->> 'retry_at')::timestamptz
+       where c.tool_call_id = r.item ->> 'tool_call_id';
+    end if;
+    if r.outcome ->> 'outcome' = 'rejected' or r.outcome ->> 'retry_at' is not null then
+      insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
+      values (r.item ->> 'project_id', 'report', coalesce(r.outcome ->> 'code', 'retry'), r.item ->> 'tool_call_id', r.item ->> 'principal',
+              case when r.outcome ->> 'code' is null then jsonb_build_object('error', r.item -> 'content' -> 'error') else '{}' end, moment);
+    end if;
+  end loop;
 end $$;

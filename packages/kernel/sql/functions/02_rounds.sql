@@ -1,0 +1,49 @@
+-- Batches that name one row twice.
+--
+-- The hot doors lock a row once per item and write once per row, so a batch with repetitions is answered in rounds: the first item
+-- of each row, then the rest, which meet what the first did. The client avoids it (its batches hold one item per head); tools and
+-- doubled messages do not.
+
+create or replace function l0.has_repeats(items jsonb, key text) returns boolean
+language plpgsql immutable as $$
+begin
+  if jsonb_array_length(items) < 2 then
+    return false;
+  end if;
+  return (select count(distinct e.item ->> key) < count(*) from jsonb_array_elements(items) e (item));
+end $$;
+
+create or replace function l0.in_rounds(door text, key text, items jsonb, moment timestamptz) returns json
+language plpgsql as $$
+declare
+  firsts jsonb;
+  rest jsonb;
+  first_places integer[];
+  rest_places integer[];
+  first_answers json;
+  rest_answers json;
+begin
+  select jsonb_agg(r.item order by r.n) filter (where r.nth = 1), jsonb_agg(r.item order by r.n) filter (where r.nth > 1),
+         array_agg(r.n order by r.n) filter (where r.nth = 1), array_agg(r.n order by r.n) filter (where r.nth > 1)
+    into firsts, rest, first_places, rest_places
+    from (select e.item, e.n, row_number() over (partition by e.item ->> key order by e.n) as nth
+            from jsonb_array_elements(items) with ordinality e (item, n)) r;
+  case door
+    when 'report' then
+      first_answers := l0.report_at(firsts, moment);
+      rest_answers := l0.report_at(rest, moment);
+    when 'open_call' then
+      first_answers := l0.open_call_at(firsts, moment);
+      rest_answers := l0.open_call_at(rest, moment);
+    when 'suspend_on_calls' then
+      first_answers := l0.suspend_on_calls(firsts, moment);
+      rest_answers := l0.suspend_on_calls(rest, moment);
+    when 'resume' then
+      first_answers := l0.resume(firsts, moment);
+      rest_answers := l0.resume(rest, moment);
+  end case;
+  return (select json_agg(a.answer order by a.n)
+            from (select first_places[f.n] as n, f.answer from json_array_elements(first_answers) with ordinality f (answer, n)
+                  union all
+                  select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
+end $$;
