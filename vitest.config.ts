@@ -17,6 +17,7 @@ export default defineConfig({
       project("unit", { include: ["packages/*/src/**/*.test.ts", "tests/layering/**/*.test.ts"] }),
       project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("postgres", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "postgres" }, globalSetup: SERVERS }),
+      project("cli", { include: ["tests/cli/**/*.test.ts"] }),
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),

@@ -28,7 +28,9 @@ export async function withCost<T>(url: string, work: () => Promise<T>): Promise<
     const before = await settledRead(database);
     const result = await work();
     const after = await settledRead(database);
-    const cost = Object.fromEntries(Object.entries(after).map(([key, value]) => [key, value - (before[key as keyof DatabaseCost] ?? 0)]));
+    const cost = Object.fromEntries(
+      Object.entries(after).map(([key, value]) => [key, value - (before[key as keyof DatabaseCost] ?? 0)]),
+    );
     return { result, cost: cost as unknown as DatabaseCost };
   } finally {
     await database.close();

@@ -50,24 +50,27 @@ async function openWorld(): Promise<{ kernel: Kernel; bus: Bus; close(): Promise
 
 async function runToolService(): Promise<void> {
   const { kernel, bus } = await openWorld();
-  await bus.subscribe({ pattern: "cg.v1r4.*.*.cmd.tool.echo.run", durable: "bench_echo", inFlightMax: 512 }, async (delivery) => {
-    const opened = await kernel.openCall({
-      project_id: PROJECT,
-      tool_call_id: delivery.headers["CG-Tool-Call-Id"] ?? "",
-      ticket: delivery.headers["CG-Call-Ticket"] ?? "",
-      executor: "bench-echo",
-      principal: "tool.echo",
-    });
-    delivery.ack();
-    if (opened.outcome === "rejected") return;
-    await kernel.report({
-      project_id: PROJECT,
-      tool_call_id: opened.tool_call_id,
-      capability: opened.capability,
-      principal: "tool.echo",
-      content: { status: "success", result: opened.arguments },
-    });
-  });
+  await bus.subscribe(
+    { pattern: "cg.v1r4.*.*.cmd.tool.echo.run", durable: "bench_echo", inFlightMax: 512 },
+    async (delivery) => {
+      const opened = await kernel.openCall({
+        project_id: PROJECT,
+        tool_call_id: delivery.headers["CG-Tool-Call-Id"] ?? "",
+        ticket: delivery.headers["CG-Call-Ticket"] ?? "",
+        executor: "bench-echo",
+        principal: "tool.echo",
+      });
+      delivery.ack();
+      if (opened.outcome === "rejected") return;
+      await kernel.report({
+        project_id: PROJECT,
+        tool_call_id: opened.tool_call_id,
+        capability: opened.capability,
+        principal: "tool.echo",
+        content: { status: "success", result: opened.arguments },
+      });
+    },
+  );
   process.send?.("ready");
 }
 
@@ -84,12 +87,17 @@ interface Figure {
 async function runAgent(): Promise<void> {
   const { kernel, bus, close } = await openWorld();
   const woken = new Map<string, () => void>();
-  await bus.subscribe({ pattern: "cg.v1r4.*.*.cmd.agent.bench.wakeup", durable: "bench_worker", inFlightMax: 512 }, (delivery) => {
-    const agent = delivery.headers["CG-Agent-Id"] ?? "";
-    woken.get(agent)?.();
-    woken.delete(agent);
+  await bus.subscribe(
+    { pattern: "cg.v1r4.*.*.cmd.agent.bench.wakeup", durable: "bench_worker", inFlightMax: 512 },
+    (delivery) => {
+      const agent = delivery.headers["CG-Agent-Id"] ?? "";
+      woken.get(agent)?.();
+      woken.delete(agent);
+    },
+  );
+  const child = fork(import.meta.filename, [...process.argv.slice(2), "--role", "tool"], {
+    stdio: ["ignore", "inherit", "inherit", "ipc"],
   });
-  const child = fork(import.meta.filename, [...process.argv.slice(2), "--role", "tool"], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
   await once(child, "message");
   const worker = systemIds.mint("worker");
   await kernel.renewWorker({ worker_id: worker, worker_target: "bench", lease_ms: 600_000 });
@@ -166,12 +174,17 @@ async function roundTrip(kernel: Kernel, worker: string, turn: Turn, woken: Map<
   if (suspended.outcome === "rejected") throw new Error(`suspend: ${suspended.code}`);
   await wakeup;
   const resumed = await kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: worker });
-  if (resumed.outcome !== "accepted" || resumed.results?.[0]?.status !== "success") throw new Error(`resume: ${JSON.stringify(resumed)}`);
+  if (resumed.outcome !== "accepted" || resumed.results?.[0]?.status !== "success")
+    throw new Error(`resume: ${JSON.stringify(resumed)}`);
   turn.turn_epoch = resumed.turn_epoch;
 }
 
 /** Keeps every lane busy for a time; answers all latencies. */
-async function repeat<Lane>(lanes: readonly Lane[], ms: number, once: (lane: Lane) => Promise<number>): Promise<number[]> {
+async function repeat<Lane>(
+  lanes: readonly Lane[],
+  ms: number,
+  once: (lane: Lane) => Promise<number>,
+): Promise<number[]> {
   const latencies: number[] = [];
   const end = performance.now() + ms;
   await Promise.all(

@@ -37,8 +37,10 @@ grant delete on state.workers to tessera_kernel;
 -- Cards are written once: the trigger refuses a change, and no role of ours is granted one.
 revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters from tessera_kernel;
 
-grant usage on schema card, resource, state to tessera_api_ro;
+grant usage on schema card, resource, state, l0 to tessera_api_ro;
 grant select on all tables in schema card, resource, state to tessera_api_ro;
+-- `tessera verify` asks which schema it looks at.
+grant select on l0.migrations to tessera_api_ro;
 
 grant usage on schema l0 to tessera_tool;
 grant execute on function l0.open_call(jsonb), l0.renew_call(jsonb), l0.put_result_card(jsonb), l0.report(jsonb) to tessera_tool;

@@ -20,7 +20,12 @@ export const PORTS_ONLY: Readonly<Record<string, string>> = { engines: "@tessera
 
 /** The only places for things that would make a run unrepeatable: clocks, timers, randomness, the environment. */
 export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
-  "process.env": ["packages/runtime/", "packages/cli/", "packages/testkit/", "packages/engines/src/pglite/snapshot-cache.ts"],
+  "process.env": [
+    "packages/runtime/",
+    "packages/cli/",
+    "packages/testkit/",
+    "packages/engines/src/pglite/snapshot-cache.ts",
+  ],
   "process.exit": ["packages/cli/", "packages/testkit/"],
   "Date.now": ["packages/engines/", "packages/testkit/"],
   "Math.random": ["packages/engines/", "packages/testkit/"],

@@ -77,7 +77,10 @@ describe("the layers", () => {
   it("let nobody reach into another package's sources", () => {
     const broken = sources.flatMap((source) =>
       importsOf(source.text)
-        .filter((specifier) => /^@tessera\/[a-z]+\/(src|sql|test)\//.test(specifier) || /\.\.\/\.\.\/\.\.\/[a-z]+\/src/.test(specifier))
+        .filter(
+          (specifier) =>
+            /^@tessera\/[a-z]+\/(src|sql|test)\//.test(specifier) || /\.\.\/\.\.\/\.\.\/[a-z]+\/src/.test(specifier),
+        )
         .map((specifier) => `${source.path} imports ${specifier}`),
     );
     expect(broken).toEqual([]);
@@ -107,10 +110,15 @@ describe("the layers", () => {
           dependencies?: Record<string, string>;
           peerDependencies?: Record<string, string>;
         };
-        const declared = new Set([manifest.name, ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies })]);
+        const declared = new Set([
+          manifest.name,
+          ...Object.keys({ ...manifest.dependencies, ...manifest.peerDependencies }),
+        ]);
         return importsOf(source.text)
           .filter((specifier) => /^[@a-z]/.test(specifier) && !specifier.startsWith("node:"))
-          .map((specifier) => (specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : (specifier.split("/")[0] ?? "")))
+          .map((specifier) =>
+            specifier.startsWith("@") ? specifier.split("/").slice(0, 2).join("/") : (specifier.split("/")[0] ?? ""),
+          )
           .filter((name) => !declared.has(name) && !(source.package === "testkit" && name === "vitest"))
           .map((name) => `${source.path} imports ${name}`);
       });
@@ -123,7 +131,11 @@ describe("the layers", () => {
       .flatMap((source) => {
         const code = source.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
         return Object.entries(AMBIENT_ALLOWED)
-          .filter(([word, places]) => new RegExp(`\\b${word.replace(".", "\\.")}\\b`).test(code) && !places.some((place) => source.path.startsWith(place)))
+          .filter(
+            ([word, places]) =>
+              new RegExp(`\\b${word.replace(".", "\\.")}\\b`).test(code) &&
+              !places.some((place) => source.path.startsWith(place)),
+          )
           .map(([word]) => `${source.path} uses ${word}`);
       });
     expect(broken).toEqual([]);

@@ -160,46 +160,47 @@ describe("on postgres, a resume that waited", () => {
   });
 });
 
-describe("on postgres, a step that is sent again", () => {
+/** A turn that a worker holds, and a step for it as l0 takes it. */
+async function prepareStep() {
+  await kernel.enqueueTurn({ project_id: PROJECT, agent_id: AGENT, agent_turn_id: "turn_a" });
+  const taken = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id: "worker_1" });
+  if (taken.outcome !== "accepted") throw new Error(`not taken: ${JSON.stringify(taken)}`);
+  const hold = { project_id: PROJECT, agent_id: AGENT, agent_turn_id: "turn_a", turn_epoch: taken.turn_epoch };
+  const call = { ...localCall("call_a", "read"), local: false, card_id: "card_a", span_id: ids.spanId() };
+  const step = { ...hold, step_id: "step_a", thought: { card_id: "thought_a", content: { text: "" } }, calls: [call] };
+  const limits = { deadline_ms: 60_000, attempts_max: 3, backoff_ms: 1_000, can_reconcile: false };
+  const item = { ...step, calls: [{ ...call, ...limits, after_execution: "suspend" }] };
+  const send = (tx: Statements, at: Date) =>
+    tx.query("select l0.suspend_on_calls($1::jsonb, $2::timestamptz)", [JSON.stringify([item]), at.toISOString()]);
+  return { step, send };
+}
+
+describe("on postgres, whoever waited for a step to commit", () => {
   beforeEach(() => open("postgres"));
 
-  test("while its first sending still commits is told the same calls and tickets", async () => {
-    await kernel.enqueueTurn({ project_id: PROJECT, agent_id: AGENT, agent_turn_id: "turn_a" });
-    const taken = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id: "worker_1" });
-    if (taken.outcome !== "accepted") throw new Error(`not taken: ${JSON.stringify(taken)}`);
-    const hold = { project_id: PROJECT, agent_id: AGENT, agent_turn_id: "turn_a", turn_epoch: taken.turn_epoch };
-    const call = { ...localCall("call_a", "read"), local: false };
-    const thought = { card_id: "thought_a", content: { text: "" } };
-    const sent = {
-      ...hold,
-      step_id: "step_a",
-      thought,
-      calls: [
-        {
-          ...call,
-          card_id: "card_a",
-          span_id: ids.spanId(),
-          after_execution: "suspend",
-          deadline_ms: 60_000,
-          attempts_max: 3,
-          backoff_ms: 1_000,
-          can_reconcile: false,
-        },
-      ],
-    };
+  test("because it sends the same step again is told the same calls and tickets", async () => {
+    const { step, send } = await prepareStep();
     const other = await anotherKernel();
     const outcome = await whileWaiting(
-      (tx) =>
-        tx.query("select l0.suspend_on_calls($1::jsonb, $2::timestamptz)", [
-          JSON.stringify([sent]),
-          clock.databaseTime().toISOString(),
-        ]),
-      () => other.suspendOnCalls({ ...hold, step_id: "step_a", thought, calls: [{ ...call, card_id: "card_a" }] }),
+      (tx) => send(tx, clock.databaseTime()),
+      () => other.suspendOnCalls(step),
     );
     expect(outcome).toMatchObject({
       outcome: "duplicate",
       calls: [{ tool_call_id: "call_a", ticket: expect.any(String) }],
     });
+  });
+
+  test("to stop the turn ends it after the step, though it read the clock before it", async () => {
+    const { send } = await prepareStep();
+    const other = await anotherKernel();
+    const later = new Date(clock.databaseTime().getTime() + 5);
+    const outcome = await whileWaiting(
+      (tx) => send(tx, later),
+      () => other.stopTurn({ project_id: PROJECT, agent_turn_id: "turn_a" }),
+    );
+    expect(outcome).toMatchObject({ outcome: "accepted", was: "suspended" });
+    expect((await verifyStore(store.database, { drained: true })).violations).toEqual([]);
   });
 });
 

@@ -69,14 +69,14 @@ describe("what commands print", () => {
     );
   });
 
-  it("verify shows the rows that break an invariant, and says when there may be more", () => {
+  it("verify shows the rows that break an invariant, and says how many more there are", () => {
     const rows = Array.from({ length: 20 }, (_, n) => ({ id: `c${n}` }));
-    const violations = [{ invariant: "01_x", kind: "safety", says: "x holds", rows }] as const;
+    const violations = [{ invariant: "01_x", kind: "safety", says: "x holds", found: 31, rows }] as const;
     const text = verifyText("S", "live", { checked: 3, violations });
     expect(text).toContain(
       "checked 3 invariants of S (live): 1 broken\n\n01_x (safety) does not hold: x holds\n  id\n  c0\n",
     );
-    expect(text).toContain("(the first 20 rows; there may be more)");
+    expect(text).toContain("(the first 20 of 31 rows)");
     expect(verifyText("S", "drained", { checked: 3, violations: [] })).toBe(
       "checked 3 invariants of S (drained): all hold\n",
     );

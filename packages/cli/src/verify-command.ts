@@ -6,9 +6,6 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { Terminal } from "./run-cli.ts";
 import { type StoreFlags, withStore } from "./store-flags.ts";
 
-/** The kernel hands out this many offending rows of an invariant at most. */
-const ROWS_SHOWN_MAX = 20;
-
 export async function verifyCommand(
   flags: StoreFlags & { drained?: boolean; json?: boolean },
   terminal: Terminal,
@@ -34,7 +31,7 @@ export function verifyText(name: string, mode: "live" | "drained", { checked, vi
   return `checked ${what}: ${violations.length} broken\n${violations.map(violationText).join("")}`;
 }
 
-function violationText({ invariant, kind, says, rows }: Violation): string {
-  const more = rows.length >= ROWS_SHOWN_MAX ? `  (the first ${ROWS_SHOWN_MAX} rows; there may be more)\n` : "";
+function violationText({ invariant, kind, says, found, rows }: Violation): string {
+  const more = found > rows.length ? `  (the first ${rows.length} of ${found} rows)\n` : "";
   return `\n${invariant} (${kind}) does not hold: ${says}\n${alignRows(rows, "  ")}${more}`;
 }

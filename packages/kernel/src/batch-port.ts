@@ -15,7 +15,9 @@ export type BatchOutcome = Rejected | { readonly outcome: "accepted" | "duplicat
 
 export function createBatchPort(world: TransitionWorld & { announcer: Announcer }): BatchPort {
   const open = transition<BatchRequest, WriteOutcome>(world, "open_batch", { keyOf: (item) => item.tool_call_id });
-  const move = transition<BatchTaskMove, WriteOutcome>(world, "move_batch_task", { keyOf: (item) => item.batch_task_id });
+  const move = transition<BatchTaskMove, WriteOutcome>(world, "move_batch_task", {
+    keyOf: (item) => item.batch_task_id,
+  });
   const finish = transition<BatchEnd, BatchOutcome>(world, "finish_batch", { keyOf: (item) => item.batch_id });
   return {
     openBatch: (request) => open(request),

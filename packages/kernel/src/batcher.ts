@@ -68,7 +68,8 @@ export class Batcher<Outcome> {
     const keys = new Set<string>();
     let bytes = 0;
     for (const entry of this.#waiting) {
-      const isFull = batch.length >= BATCH_ITEMS_MAX || (batch.length > 0 && bytes + entry.text.length > BATCH_BYTES_MAX);
+      const isFull =
+        batch.length >= BATCH_ITEMS_MAX || (batch.length > 0 && bytes + entry.text.length > BATCH_BYTES_MAX);
       if (isFull || (entry.key !== null && keys.has(entry.key))) {
         left.push(entry);
         continue;

@@ -14,7 +14,7 @@ export type { BatchOutcome, BatchPort } from "./batch-port.ts";
 export type { ExecutorPort } from "./executor-port.ts";
 export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
 export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
-export { checkSchema, type MigrateResult, MIGRATIONS, migrate, SCHEMA_DIGEST, SCHEMA_VERSION } from "./migrate.ts";
+export { checkSchema, MIGRATIONS, type MigrateResult, migrate, SCHEMA_DIGEST, SCHEMA_VERSION } from "./migrate.ts";
 export type * from "./outcomes.ts";
 export * from "./ports.ts";
 export type { CardDocument, EventRow, Reads } from "./reads.ts";

@@ -65,7 +65,12 @@ export async function migrate(database: Database, options: { killPoints?: KillPo
         }
         return false;
       }
-      await tx.query(sqlQuery("migration_record"), [migration.version, migration.name, migration.digest, migration.isBreaking]);
+      await tx.query(sqlQuery("migration_record"), [
+        migration.version,
+        migration.name,
+        migration.digest,
+        migration.isBreaking,
+      ]);
       await tx.script(migration.text);
       await options.killPoints?.at("migrate.before_commit");
       return true;

@@ -328,7 +328,10 @@ export type ApplyOutcome =
   | {
       readonly outcome: "accepted";
       readonly after_execution: AfterExecution;
-      readonly results: readonly Pick<AppliedResult, "tool_call_id" | "tool_result_card_id" | "status" | "after_execution">[];
+      readonly results: readonly Pick<
+        AppliedResult,
+        "tool_call_id" | "tool_result_card_id" | "status" | "after_execution"
+      >[];
     };
 
 export type WriteOutcome = Rejected | { readonly outcome: "accepted" | "duplicate" };
@@ -357,7 +360,9 @@ export interface DeferRequest extends TurnHold {
   readonly delay_ms: number;
   readonly deferrals_max: number;
 }
-export type DeferOutcome = (Rejected & { readonly wake?: Wake }) | { readonly outcome: "accepted"; readonly retry_count: number };
+export type DeferOutcome =
+  | (Rejected & { readonly wake?: Wake })
+  | { readonly outcome: "accepted"; readonly retry_count: number };
 
 export interface StopRequest {
   readonly project_id: string;

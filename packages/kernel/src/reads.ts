@@ -31,7 +31,11 @@ export interface EventRow extends Row {
 export interface Reads {
   /** Input order, duplicates kept, missing ones skipped. */
   cards(projectId: string, cardIds: readonly string[]): Promise<CardDocument[]>;
-  boxCards(projectId: string, boxId: string, range?: { from?: number; limit?: number }): Promise<(CardDocument & { pos: number })[]>;
+  boxCards(
+    projectId: string,
+    boxId: string,
+    range?: { from?: number; limit?: number },
+  ): Promise<(CardDocument & { pos: number })[]>;
   turn(projectId: string, turnId: string): Promise<Row | null>;
   head(projectId: string, agentId: string): Promise<Row | null>;
   call(projectId: string, callId: string): Promise<Row | null>;

@@ -1,7 +1,7 @@
 // Projects, the roster, tool definitions, standalone cards and boxes, dead letters.
 
-import { CARD_CONTENT_BYTES_MAX, gateJson } from "@tessera/protocol";
 import { createHash } from "node:crypto";
+import { CARD_CONTENT_BYTES_MAX, gateJson } from "@tessera/protocol";
 import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
 
@@ -34,7 +34,9 @@ export interface ToolDefinition {
   readonly after_execution: "suspend" | "terminate";
   readonly options?: JsonObject;
 }
-export type ToolOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
+export type ToolOutcome =
+  | Rejected
+  | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
 
 type ToolItem =
   | (ToolDefinition & { readonly digest: string })
@@ -54,12 +56,19 @@ export interface RegistryPort {
   putTool(tool: ToolDefinition): Promise<ToolOutcome>;
   removeTool(tool: { project_id: string; tool_name: string }): Promise<WriteOutcome>;
   putCard(card: CardDraft & { readonly project_id: string; readonly author_id: string }): Promise<WriteOutcome>;
-  putBox(box: { project_id: string; box_id: string; agent_id?: string; card_ids?: readonly string[] }): Promise<WriteOutcome>;
+  putBox(box: {
+    project_id: string;
+    box_id: string;
+    agent_id?: string;
+    card_ids?: readonly string[];
+  }): Promise<WriteOutcome>;
   putDeadLetter(letter: DeadLetter): Promise<WriteOutcome>;
 }
 
 export function createRegistryPort(world: TransitionWorld): RegistryPort {
-  const putProject = transition<ProjectRecord, WriteOutcome>(world, "put_projects", { keyOf: (item) => item.project_id });
+  const putProject = transition<ProjectRecord, WriteOutcome>(world, "put_projects", {
+    keyOf: (item) => item.project_id,
+  });
   const putAgent = transition<AgentRecord, WriteOutcome>(world, "put_agents", {
     keyOf: (item) => `${item.project_id}/${item.agent_id}`,
   });
@@ -67,14 +76,17 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
     keyOf: (item) => `${item.project_id}/${item.tool_name}`,
   });
   const putCard = transition<CardDraft, WriteOutcome>(world, "put_cards", { keyOf: (item) => item.card_id });
-  const putBox = transition<{ project_id: string; box_id: string }, WriteOutcome>(world, "put_boxes", { keyOf: (item) => item.box_id });
+  const putBox = transition<{ project_id: string; box_id: string }, WriteOutcome>(world, "put_boxes", {
+    keyOf: (item) => item.box_id,
+  });
   const putDeadLetter = transition<DeadLetter, WriteOutcome>(world, "put_dead_letters");
   return {
     putProject: (project) => putProject(project),
     putAgent: (agent) => putAgent(agent),
     putTool: (tool) => putTool({ ...tool, digest: toolDigest(tool) }),
     removeTool: (tool) => putTool({ ...tool, removed: true }) as Promise<WriteOutcome>,
-    putCard: (card) => putCard({ ...card, content: gateJson(card.content, { bytesMax: CARD_CONTENT_BYTES_MAX }) as JsonObject }),
+    putCard: (card) =>
+      putCard({ ...card, content: gateJson(card.content, { bytesMax: CARD_CONTENT_BYTES_MAX }) as JsonObject }),
     putBox: (box) => putBox(box),
     putDeadLetter: (letter) => putDeadLetter(letter),
   };
@@ -82,7 +94,14 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
 
 /** Names a definition by what it says, whatever the order of its keys. */
 export function toolDigest(tool: ToolDefinition): string {
-  const said = [tool.tool_name, tool.description ?? "", tool.parameters ?? {}, tool.target_subject, tool.after_execution, tool.options ?? {}];
+  const said = [
+    tool.tool_name,
+    tool.description ?? "",
+    tool.parameters ?? {},
+    tool.target_subject,
+    tool.after_execution,
+    tool.options ?? {},
+  ];
   return createHash("sha256").update(JSON.stringify(said, sortKeys)).digest("hex");
 }
 

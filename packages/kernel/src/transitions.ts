@@ -20,9 +20,7 @@ export interface TransitionWorld {
   readonly killPoints: KillPoints;
 }
 
-export interface Transition<Item, Outcome> {
-  (item: Item): Promise<Outcome>;
-}
+export type Transition<Item, Outcome> = (item: Item) => Promise<Outcome>;
 
 /** A hot door of l0. `keyOf` names the row that two items must not fight over inside one batch. */
 export function transition<Item, Outcome>(
@@ -50,7 +48,11 @@ export function transition<Item, Outcome>(
 }
 
 /** Runs one statement of l0 that takes no items. */
-export async function runOnce<Answer>(world: TransitionWorld, name: string, values: readonly unknown[]): Promise<Answer> {
+export async function runOnce<Answer>(
+  world: TransitionWorld,
+  name: string,
+  values: readonly unknown[],
+): Promise<Answer> {
   try {
     const rows = await repeating(world.clock, () => world.database.query<{ answer: Answer }>(sqlQuery(name), values));
     return rows[0]?.answer as Answer;
@@ -70,7 +72,8 @@ async function repeating<T>(clock: Clock, attempt: (isRepeat: boolean) => Promis
       return await attempt(tries > 1);
     } catch (error) {
       const mayRepeat =
-        error instanceof DatabaseError && (error.kind === "connection_lost" || error.kind === "unavailable" || error.kind === "retryable");
+        error instanceof DatabaseError &&
+        (error.kind === "connection_lost" || error.kind === "unavailable" || error.kind === "retryable");
       if (!mayRepeat || tries >= TRIES_MAX) throw error;
       await new Promise<void>((resolve) => clock.after(RETRY_FIRST_MS * 2 ** (tries - 1), resolve));
     }

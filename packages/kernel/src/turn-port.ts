@@ -42,7 +42,12 @@ import { moment, runOnce, type TransitionWorld, transition } from "./transitions
 export interface TurnPort {
   enqueueTurn(request: TurnRequest): Promise<EnqueueOutcome>;
   /** Commit point D: take an agent's turn forward, whatever there is to do for it. */
-  resume(request: { project_id: string; agent_id: string; worker_id: string; reclaim?: boolean }): Promise<ResumeOutcome>;
+  resume(request: {
+    project_id: string;
+    agent_id: string;
+    worker_id: string;
+    reclaim?: boolean;
+  }): Promise<ResumeOutcome>;
   /** Commit point A. */
   suspendOnCalls(request: StepRequest): Promise<SuspendOutcome>;
   /** Commit points C and D of a step whose calls were all local. */
@@ -59,7 +64,8 @@ export interface TurnPort {
 }
 
 const RETRY_BACKOFF_MS = 1_000;
-const headKey = (item: { readonly project_id: string; readonly agent_id: string }) => `${item.project_id}/${item.agent_id}`;
+const headKey = (item: { readonly project_id: string; readonly agent_id: string }) =>
+  `${item.project_id}/${item.agent_id}`;
 
 export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): TurnPort {
   const { ids, announcer } = world;
@@ -72,7 +78,9 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
   });
   const suspend = transition<object & TurnHold, SuspendOutcome>(world, "suspend_on_calls", { keyOf: headKey });
   const apply = transition<ApplyRequest, ApplyOutcome>(world, "apply_results", { keyOf: headKey });
-  const append = transition<TurnHold & { readonly cards: readonly CardDraft[] }, WriteOutcome>(world, "append_cards", { keyOf: headKey });
+  const append = transition<TurnHold & { readonly cards: readonly CardDraft[] }, WriteOutcome>(world, "append_cards", {
+    keyOf: headKey,
+  });
   const finish = transition<FinishRequest, FinishOutcome>(world, "finish_turn", { keyOf: headKey });
   const defer = transition<DeferRequest, DeferOutcome>(world, "defer_turn", { keyOf: headKey });
   const stop = transition<StopRequest, StopOutcome>(world, "stop_turn", { keyOf: (item) => item.agent_turn_id });
@@ -173,7 +181,12 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
     },
 
     async deferTurn(hold, reason) {
-      const outcome = await defer({ ...pickHold(hold), reason, delay_ms: DEFER_DELAYS_MS[reason], deferrals_max: DEFERRALS_MAX });
+      const outcome = await defer({
+        ...pickHold(hold),
+        reason,
+        delay_ms: DEFER_DELAYS_MS[reason],
+        deferrals_max: DEFERRALS_MAX,
+      });
       if (outcome.outcome === "rejected") announcer.announce({ wakes: [outcome.wake] });
       return outcome;
     },
@@ -245,7 +258,12 @@ function gateFinish(request: FinishRequest): FinishRequest {
 }
 
 function pickHold(hold: TurnHold): TurnHold {
-  return { project_id: hold.project_id, agent_id: hold.agent_id, agent_turn_id: hold.agent_turn_id, turn_epoch: hold.turn_epoch };
+  return {
+    project_id: hold.project_id,
+    agent_id: hold.agent_id,
+    agent_turn_id: hold.agent_turn_id,
+    turn_epoch: hold.turn_epoch,
+  };
 }
 
 function sha256Hex(bytes: Uint8Array): string {

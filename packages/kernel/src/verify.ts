@@ -16,7 +16,9 @@ export interface Violation {
   readonly invariant: string;
   readonly kind: InvariantKind;
   readonly says: string;
-  /** At most ROWS_SHOWN_MAX offending rows. */
+  /** How many rows offend. */
+  readonly found: number;
+  /** The first ROWS_SHOWN_MAX of them. */
   readonly rows: readonly Row[];
 }
 
@@ -42,7 +44,11 @@ export async function verifyStore(
   options: { drained?: boolean; clock?: Clock; only?: InvariantKind } = {},
 ): Promise<VerifyReport> {
   const kinds: readonly InvariantKind[] =
-    options.only !== undefined ? [options.only] : options.drained === true ? ["safety", "liveness"] : ["safety", "overdue"];
+    options.only !== undefined
+      ? [options.only]
+      : options.drained === true
+        ? ["safety", "liveness"]
+        : ["safety", "overdue"];
   const invariants = INVARIANTS.filter((invariant) => kinds.includes(invariant.kind));
   const now = options.clock?.databaseTime()?.toISOString() ?? "now";
   const violations: Violation[] = [];
@@ -51,7 +57,8 @@ export async function verifyStore(
     await tx.script("set transaction isolation level repeatable read, read only");
     for (const { name, kind, says, text } of invariants) {
       const rows = await tx.query(text, kind === "overdue" ? [now] : []);
-      if (rows.length > 0) violations.push({ invariant: name, kind, says, rows: rows.slice(0, ROWS_SHOWN_MAX) });
+      if (rows.length > 0)
+        violations.push({ invariant: name, kind, says, found: rows.length, rows: rows.slice(0, ROWS_SHOWN_MAX) });
     }
   });
   return { checked: invariants.length, violations };

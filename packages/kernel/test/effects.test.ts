@@ -6,17 +6,29 @@ import { PROJECT, type Suspended, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
 
-async function outcomeOf(turn: Suspended): Promise<{ status: unknown; code: unknown; settled_by: unknown; attempt: unknown }> {
+async function outcomeOf(
+  turn: Suspended,
+): Promise<{ status: unknown; code: unknown; settled_by: unknown; attempt: unknown }> {
   const call = await fx.kernel.reads.call(PROJECT, turn.calls[0]?.tool_call_id ?? "");
   const [card] = await fx.kernel.reads.cards(PROJECT, [String(call?.result_card_id)]);
   const error = card?.content.error as { code: string } | null;
-  return { status: card?.content.status ?? null, code: error?.code ?? null, settled_by: call?.settled_by ?? null, attempt: call?.attempt };
+  return {
+    status: card?.content.status ?? null,
+    code: error?.code ?? null,
+    settled_by: call?.settled_by ?? null,
+    attempt: call?.attempt,
+  };
 }
 
 /** The executor opens the call and is never heard of again; its lease lapses. */
 async function dieOnce(turn: Suspended, executor: string) {
   const callId = turn.calls[0]?.tool_call_id ?? "";
-  const opened = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: callId, ticket: fx.ticketOf(callId), executor });
+  const opened = await fx.kernel.openCall({
+    project_id: PROJECT,
+    tool_call_id: callId,
+    ticket: fx.ticketOf(callId),
+    executor,
+  });
   if (opened.outcome !== "accepted") throw new Error(opened.code);
   await fx.later(15_001);
   return opened;
@@ -28,7 +40,12 @@ describe("an executor that dies mid-run", () => {
       const turn = await fx.suspended([{ effect, timeout_ms: 600_000 }]);
       const first = await dieOnce(turn, "e1");
       const callId = first.tool_call_id;
-      const second = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: callId, ticket: fx.ticketOf(callId), executor: "e2" });
+      const second = await fx.kernel.openCall({
+        project_id: PROJECT,
+        tool_call_id: callId,
+        ticket: fx.ticketOf(callId),
+        executor: "e2",
+      });
       if (second.outcome !== "accepted") throw new Error(second.code);
       expect(second).toMatchObject({ attempt: 2, mode: "run", idempotency_key: first.idempotency_key });
       await fx.report(second);
@@ -38,8 +55,15 @@ describe("an executor that dies mid-run", () => {
     it(`three times settles a call of effect ${effect} as tool_crashed, and it is a dead letter`, async () => {
       const turn = await fx.suspended([{ effect, timeout_ms: 600_000 }]);
       for (const executor of ["e1", "e2", "e3"]) await dieOnce(turn, executor);
-      expect(await outcomeOf(turn)).toEqual({ status: "failed", code: "tool_crashed", settled_by: "crash", attempt: 3 });
-      const letters = await fx.query("select reason from state.dead_letters where correlation_id = $1", [turn.calls[0]?.tool_call_id]);
+      expect(await outcomeOf(turn)).toEqual({
+        status: "failed",
+        code: "tool_crashed",
+        settled_by: "crash",
+        attempt: 3,
+      });
+      const letters = await fx.query("select reason from state.dead_letters where correlation_id = $1", [
+        turn.calls[0]?.tool_call_id,
+      ]);
       expect(letters).toEqual([{ reason: "tool_crashed" }]);
     });
   }
@@ -47,14 +71,24 @@ describe("an executor that dies mid-run", () => {
   it("settles a call of effect once as outcome_unknown: it is never blindly repeated", async () => {
     const turn = await fx.suspended([{ effect: "once", timeout_ms: 600_000 }]);
     await dieOnce(turn, "e1");
-    expect(await outcomeOf(turn)).toEqual({ status: "failed", code: "outcome_unknown", settled_by: "crash", attempt: 1 });
+    expect(await outcomeOf(turn)).toEqual({
+      status: "failed",
+      code: "outcome_unknown",
+      settled_by: "crash",
+      attempt: 1,
+    });
     expect((await fx.resumed(turn.agent_id, await fx.newWorker())).turn_epoch).toBe(turn.turn_epoch + 1);
   });
 
   it("lets a tool of effect once that can reconcile be asked what happened", async () => {
     const turn = await fx.suspended([{ effect: "once", can_reconcile: true, timeout_ms: 600_000 }]);
     const first = await dieOnce(turn, "e1");
-    const second = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: first.tool_call_id, ticket: fx.ticketOf(first.tool_call_id), executor: "e2" });
+    const second = await fx.kernel.openCall({
+      project_id: PROJECT,
+      tool_call_id: first.tool_call_id,
+      ticket: fx.ticketOf(first.tool_call_id),
+      executor: "e2",
+    });
     expect(second).toMatchObject({ outcome: "accepted", mode: "reconcile", attempt: 2 });
   });
 });
@@ -63,7 +97,12 @@ describe("a deadline", () => {
   const deadlines: { title: string; draft: Partial<CallDraft>; isClaimed: boolean; code: string }[] = [
     { title: "of a call that nobody took", draft: { effect: "once" }, isClaimed: false, code: "tool_timeout" },
     { title: "of a claimed call of effect once", draft: { effect: "once" }, isClaimed: true, code: "outcome_unknown" },
-    { title: "of a claimed call of effect idempotent", draft: { effect: "idempotent" }, isClaimed: true, code: "tool_timeout" },
+    {
+      title: "of a claimed call of effect idempotent",
+      draft: { effect: "idempotent" },
+      isClaimed: true,
+      code: "tool_timeout",
+    },
     { title: "of a claimed call of effect read", draft: { effect: "read" }, isClaimed: true, code: "tool_timeout" },
   ];
   for (const { title, draft, isClaimed, code } of deadlines) {
@@ -72,7 +111,10 @@ describe("a deadline", () => {
       if (isClaimed) await fx.opened(turn, 0, { lease_ms: 600_000 });
       await fx.later(31_001);
       expect(await outcomeOf(turn)).toMatchObject({ status: "timeout", code, settled_by: "deadline" });
-      const inbox = await fx.query("select message_type, status from state.agent_inbox where correlation_id = $1 and message_type = 'timeout'", [turn.calls[0]?.tool_call_id]);
+      const inbox = await fx.query(
+        "select message_type, status from state.agent_inbox where correlation_id = $1 and message_type = 'timeout'",
+        [turn.calls[0]?.tool_call_id],
+      );
       expect(inbox).toEqual([{ message_type: "timeout", status: "pending" }]);
     });
   }
@@ -101,13 +143,24 @@ describe("a deadline", () => {
 });
 
 describe("a failure marked retryable", () => {
-  const retryable = { status: "failed", error: { code: "upstream_unavailable", message: "try later", retryable: true } };
+  const retryable = {
+    status: "failed",
+    error: { code: "upstream_unavailable", message: "try later", retryable: true },
+  };
 
   it("gives the call back until its attempts are used up, with growing pauses", async () => {
     const turn = await fx.suspended([{ attempts_max: 3, backoff_ms: 1_000, timeout_ms: 600_000 }]);
     const callId = turn.calls[0]?.tool_call_id ?? "";
-    for (const [attempt, pause] of [[1, 1_000], [2, 2_000]] as const) {
-      const opened = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: callId, ticket: fx.ticketOf(callId), executor: "e" });
+    for (const [attempt, pause] of [
+      [1, 1_000],
+      [2, 2_000],
+    ] as const) {
+      const opened = await fx.kernel.openCall({
+        project_id: PROJECT,
+        tool_call_id: callId,
+        ticket: fx.ticketOf(callId),
+        executor: "e",
+      });
       if (opened.outcome !== "accepted") throw new Error(opened.code);
       expect(opened.attempt).toBe(attempt);
       const answer = await fx.report(opened, retryable);
@@ -115,11 +168,23 @@ describe("a failure marked retryable", () => {
       expect("retry_at" in answer && Date.parse(answer.retry_at)).toBe(fx.clock.databaseTime().getTime() + pause);
       await fx.later(pause + 1);
     }
-    const last = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: callId, ticket: fx.ticketOf(callId), executor: "e" });
+    const last = await fx.kernel.openCall({
+      project_id: PROJECT,
+      tool_call_id: callId,
+      ticket: fx.ticketOf(callId),
+      executor: "e",
+    });
     if (last.outcome !== "accepted") throw new Error(last.code);
-    expect(await fx.report(last, retryable)).toMatchObject({ outcome: "accepted", tool_result_card_id: expect.any(String) });
+    expect(await fx.report(last, retryable)).toMatchObject({
+      outcome: "accepted",
+      tool_result_card_id: expect.any(String),
+    });
     expect(await outcomeOf(turn)).toMatchObject({ status: "failed", code: "upstream_unavailable", attempt: 3 });
-    expect(await fx.query("select count(*)::int as n from state.audit_log where tool_call_id = $1 and code = 'retry'", [callId])).toEqual([{ n: 2 }]);
+    expect(
+      await fx.query("select count(*)::int as n from state.audit_log where tool_call_id = $1 and code = 'retry'", [
+        callId,
+      ]),
+    ).toEqual([{ n: 2 }]);
   });
 
   it("that is not marked settles at once", async () => {

@@ -23,7 +23,10 @@ export const SUBJECT = "cg.v1r4.p1.public.cmd.tool.echo.run";
 
 /** Databases with the kernel's schema on the engine of this run. */
 export const kernelDatabases = () =>
-  createTestDatabases({ prepare: async (database) => void (await migrate(database)), digest: `kernel-${SCHEMA_DIGEST}` });
+  createTestDatabases({
+    prepare: async (database) => void (await migrate(database)),
+    digest: `kernel-${SCHEMA_DIGEST}`,
+  });
 
 export interface Started extends TurnHold {
   readonly output_box_id: string;
@@ -32,7 +35,11 @@ export interface Started extends TurnHold {
 
 export interface Suspended extends Started {
   readonly step_id: string;
-  readonly calls: readonly { readonly tool_call_id: string; readonly ticket: string | null; readonly capability?: string }[];
+  readonly calls: readonly {
+    readonly tool_call_id: string;
+    readonly ticket: string | null;
+    readonly capability?: string;
+  }[];
 }
 
 export class Fixture {
@@ -64,7 +71,13 @@ export class Fixture {
   }
 
   anotherKernel(database = this.store.database): Kernel {
-    return openKernel({ database, bus: this.bus, clock: this.clock, ids: this.ids, onWarning: (warning) => this.warnings.push(warning) });
+    return openKernel({
+      database,
+      bus: this.bus,
+      clock: this.clock,
+      ids: this.ids,
+      onWarning: (warning) => this.warnings.push(warning),
+    });
   }
 
   async close(): Promise<void> {
@@ -93,7 +106,9 @@ export class Fixture {
     );
     const parts: string[] = [];
     for (const { name } of tables) {
-      const rows = await this.query<{ digest: string | null }>(`select md5(string_agg(t::text, ',' order by t::text)) as digest from ${name} t`);
+      const rows = await this.query<{ digest: string | null }>(
+        `select md5(string_agg(t::text, ',' order by t::text)) as digest from ${name} t`,
+      );
       parts.push(`${name}:${rows[0]?.digest}`);
     }
     return parts.join("\n");
@@ -102,7 +117,12 @@ export class Fixture {
   async newAgent(agentId = this.ids.mint("agent"), project = PROJECT): Promise<string> {
     const box = this.ids.mint("box");
     await this.kernel.putBox({ project_id: project, box_id: box });
-    await this.kernel.putAgent({ project_id: project, agent_id: agentId, worker_target: "workers", profile_box_id: box });
+    await this.kernel.putAgent({
+      project_id: project,
+      agent_id: agentId,
+      worker_target: "workers",
+      profile_box_id: box,
+    });
     return agentId;
   }
 
@@ -156,7 +176,11 @@ export class Fixture {
     return this.suspend(await this.started(), drafts);
   }
 
-  async opened(suspended: Suspended, n = 0, options: { principal?: string; executor?: string; lease_ms?: number } = {}): Promise<OpenedCall> {
+  async opened(
+    suspended: Suspended,
+    n = 0,
+    options: { principal?: string; executor?: string; lease_ms?: number } = {},
+  ): Promise<OpenedCall> {
     const call = suspended.calls[n];
     const outcome = await this.kernel.openCall({
       project_id: PROJECT,
@@ -170,8 +194,16 @@ export class Fixture {
     return outcome;
   }
 
-  report(opened: OpenedCall, content: { status: string; result?: unknown; error?: unknown } = { status: "success", result: { ok: true } }) {
-    return this.kernel.report({ project_id: opened.project_id, tool_call_id: opened.tool_call_id, capability: opened.capability, content });
+  report(
+    opened: OpenedCall,
+    content: { status: string; result?: unknown; error?: unknown } = { status: "success", result: { ok: true } },
+  ) {
+    return this.kernel.report({
+      project_id: opened.project_id,
+      tool_call_id: opened.tool_call_id,
+      capability: opened.capability,
+      content,
+    });
   }
 
   /** The ticket of the newest command for a call. */
@@ -188,7 +220,11 @@ export class Fixture {
   }
 
   finish(turn: TurnHold, status: "success" | "failed" = "success") {
-    return this.kernel.finishTurn({ ...hold(turn), status, deliverable: { card_id: this.ids.mint("card"), content: { text: "done" } } });
+    return this.kernel.finishTurn({
+      ...hold(turn),
+      status,
+      deliverable: { card_id: this.ids.mint("card"), content: { text: "done" } },
+    });
   }
 
   async headStatus(turn: { agent_id: string }): Promise<string> {
@@ -197,7 +233,12 @@ export class Fixture {
 }
 
 export function hold(turn: TurnHold): TurnHold {
-  return { project_id: turn.project_id, agent_id: turn.agent_id, agent_turn_id: turn.agent_turn_id, turn_epoch: turn.turn_epoch };
+  return {
+    project_id: turn.project_id,
+    agent_id: turn.agent_id,
+    agent_turn_id: turn.agent_turn_id,
+    turn_epoch: turn.turn_epoch,
+  };
 }
 
 /** One store for a test file; safety is checked after each test unless it says otherwise. */

@@ -13,10 +13,18 @@ const PLANTED: Readonly<Record<string, readonly string[]>> = {
   "03_settled_points_to_result": ["update state.calls set result_card_id = 'card_none' where wait_status = 'applied'"],
   "04_one_terminal_event": [],
   "05_terminal_event_matches_turn": ["delete from state.events where kind = 'task'"],
-  "06_deliverable_in_output_box": ["update state.agent_turns set deliverable_card_id = 'card_none' where ended_at is not null"],
-  "07_idle_iff_no_active": ["update state.agent_state_head set active_agent_turn_id = 'turn_none' where status = 'suspended'"],
-  "08_single_active_turn": ["update state.agent_turns set status = 'active', ended_at = null, deliverable_card_id = null where ended_at is not null"],
-  "12_no_work_after_end": ["update state.agent_turns set ended_at = created_at - interval '1 hour' where ended_at is not null"],
+  "06_deliverable_in_output_box": [
+    "update state.agent_turns set deliverable_card_id = 'card_none' where ended_at is not null",
+  ],
+  "07_idle_iff_no_active": [
+    "update state.agent_state_head set active_agent_turn_id = 'turn_none' where status = 'suspended'",
+  ],
+  "08_single_active_turn": [
+    "update state.agent_turns set status = 'active', ended_at = null, deliverable_card_id = null where ended_at is not null",
+  ],
+  "12_no_work_after_end": [
+    "update state.agent_turns set ended_at = created_at - interval '1 hour' where ended_at is not null",
+  ],
   "13_lineage_verbatim": ["update card.cards set trace_id = 'other' where type = 'tool.result'"],
   "14_author_is_owner": ["update card.cards set author_id = 'tool.other' where type = 'tool.result'"],
   "15_function_matches_call": ["update card.cards set function_name = 'other' where type = 'tool.result'"],
@@ -40,7 +48,10 @@ const PLANTED: Readonly<Record<string, readonly string[]>> = {
   "38_idle_has_no_queue": ["update state.agent_state_head set queue_length = 3 where status = 'idle'"],
   "39_running_has_message": ["update state.inbox set status = 'pending' where status = 'processing'"],
   "40_overdue_calls": ["update state.calls set deadline_at = now() - interval '1 year' where wait_status = 'waiting'"],
-  "41_overdue_turns": ["update state.agent_state_head set status = 'dispatched', updated_at = now() - interval '1 year', holder = null where status = 'suspended'", "update state.inbox set next_retry_at = now() - interval '1 year'"],
+  "41_overdue_turns": [
+    "update state.agent_state_head set status = 'dispatched', updated_at = now() - interval '1 year', holder = null where status = 'suspended'",
+    "update state.inbox set next_retry_at = now() - interval '1 year'",
+  ],
 };
 
 function copyOfResult(box: string, pos: string): string {
@@ -56,7 +67,13 @@ async function populate(): Promise<void> {
   await fx.started();
   const forked = await fx.suspended([{ tool_name: "fork_join", author_id: "sys.pmo.batch_manager" }]);
   const opened = await fx.opened(forked);
-  await fx.kernel.openBatch({ project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability, batch_id: fx.ids.mint("batch"), tasks: [{ batch_task_id: fx.ids.mint("bt") }] });
+  await fx.kernel.openBatch({
+    project_id: PROJECT,
+    tool_call_id: opened.tool_call_id,
+    capability: opened.capability,
+    batch_id: fx.ids.mint("batch"),
+    tasks: [{ batch_task_id: fx.ids.mint("bt") }],
+  });
 }
 
 const rollback = new Error("roll back");

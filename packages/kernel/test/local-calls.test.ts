@@ -16,11 +16,24 @@ describe("a step whose calls are all local", () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true }, { local: true }]);
     expect(await fx.headStatus(turn)).toBe("running");
     expect(turn.calls.every((call) => call.ticket === null && call.capability?.length === 64)).toBe(true);
-    const outcome = await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, [{ status: "success", result: 0 }, { status: "success", result: 1 }]).reverse() });
-    expect(outcome).toMatchObject({ outcome: "accepted", after_execution: "suspend", results: turn.calls.map(({ tool_call_id }) => ({ tool_call_id, status: "success" })) });
+    const outcome = await fx.kernel.applyResults({
+      ...hold(turn),
+      step_id: turn.step_id,
+      results: results(turn, [
+        { status: "success", result: 0 },
+        { status: "success", result: 1 },
+      ]).reverse(),
+    });
+    expect(outcome).toMatchObject({
+      outcome: "accepted",
+      after_execution: "suspend",
+      results: turn.calls.map(({ tool_call_id }) => ({ tool_call_id, status: "success" })),
+    });
     const cards = await fx.kernel.reads.boxCards(PROJECT, turn.output_box_id);
     expect(cards.slice(3).map((card) => card.content.result)).toEqual([0, 1]);
-    expect(await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) })).toEqual({ outcome: "duplicate" });
+    expect(await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) })).toEqual({
+      outcome: "duplicate",
+    });
     expect((await fx.finish(turn)).outcome).toBe("accepted");
   });
 
@@ -28,21 +41,39 @@ describe("a step whose calls are all local", () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true }, { local: true }]);
     const before = await fx.everything();
     const request = { ...hold(turn), step_id: turn.step_id };
-    expect(await fx.kernel.applyResults({ ...request, results: results(turn, []).slice(1) })).toEqual({ outcome: "rejected", code: "conflict" });
-    expect(await fx.kernel.applyResults({ ...request, results: results(turn, [{ status: "ok" }]) })).toEqual({ outcome: "rejected", code: "schema_invalid" });
-    expect(await fx.kernel.applyResults({ ...request, step_id: "step_other", results: results(turn, []) })).toEqual({ outcome: "rejected", code: "conflict" });
+    expect(await fx.kernel.applyResults({ ...request, results: results(turn, []).slice(1) })).toEqual({
+      outcome: "rejected",
+      code: "conflict",
+    });
+    expect(await fx.kernel.applyResults({ ...request, results: results(turn, [{ status: "ok" }]) })).toEqual({
+      outcome: "rejected",
+      code: "schema_invalid",
+    });
+    expect(await fx.kernel.applyResults({ ...request, step_id: "step_other", results: results(turn, []) })).toEqual({
+      outcome: "rejected",
+      code: "conflict",
+    });
     expect(await fx.everything()).toBe(before);
   });
 
   it("tells terminate when a result says so", async () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true, after_execution: "terminate" }]);
-    expect(await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) })).toMatchObject({ after_execution: "terminate" });
+    expect(
+      await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) }),
+    ).toMatchObject({ after_execution: "terminate" });
   });
 
   it("survives its worker: reads run again, once is outcome_unknown, and the step is applied by the next worker", async () => {
-    const turn = await fx.suspend(await fx.started(), [{ local: true, effect: "read" }, { local: true, effect: "once" }, { local: true, effect: "once", can_reconcile: true }]);
+    const turn = await fx.suspend(await fx.started(), [
+      { local: true, effect: "read" },
+      { local: true, effect: "once" },
+      { local: true, effect: "once", can_reconcile: true },
+    ]);
     await fx.later(15_001);
-    expect(await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) })).toEqual({ outcome: "rejected", code: "stale_epoch" });
+    expect(await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) })).toEqual({
+      outcome: "rejected",
+      code: "stale_epoch",
+    });
     const worker = await fx.newWorker();
     const started = await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: worker });
     if (started.outcome !== "accepted") throw new Error(JSON.stringify(started));
@@ -50,14 +81,25 @@ describe("a step whose calls are all local", () => {
       { tool_call_id: turn.calls[0]?.tool_call_id, attempt: 2, mode: "run", effect: "read" },
       { tool_call_id: turn.calls[2]?.tool_call_id, attempt: 2, mode: "reconcile", effect: "once" },
     ]);
-    expect(started.results).toMatchObject([{ tool_call_id: turn.calls[1]?.tool_call_id, content: { error: { code: "outcome_unknown" } } }]);
-    const applied = await fx.kernel.applyResults({ ...hold(started), step_id: turn.step_id, results: results(turn, []) });
-    expect(applied).toMatchObject({ outcome: "accepted", results: [{ status: "success" }, { status: "failed" }, { status: "success" }] });
+    expect(started.results).toMatchObject([
+      { tool_call_id: turn.calls[1]?.tool_call_id, content: { error: { code: "outcome_unknown" } } },
+    ]);
+    const applied = await fx.kernel.applyResults({
+      ...hold(started),
+      step_id: turn.step_id,
+      results: results(turn, []),
+    });
+    expect(applied).toMatchObject({
+      outcome: "accepted",
+      results: [{ status: "success" }, { status: "failed" }, { status: "success" }],
+    });
     expect((await fx.finish(started)).outcome).toBe("accepted");
   });
 
   it("keeps the outcome of a call whose deadline passed meanwhile", async () => {
-    const turn = await fx.suspend(await fx.started({ worker_id: await fx.newWorker(fx.ids.mint("worker"), 600_000) }), [{ local: true, timeout_ms: 1_000 }]);
+    const turn = await fx.suspend(await fx.started({ worker_id: await fx.newWorker(fx.ids.mint("worker"), 600_000) }), [
+      { local: true, timeout_ms: 1_000 },
+    ]);
     await fx.later(31_001);
     const applied = await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) });
     expect(applied).toMatchObject({ outcome: "accepted", results: [{ status: "timeout" }] });
@@ -69,21 +111,39 @@ describe("a step of local and remote calls", () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true }, {}]);
     expect(await fx.headStatus(turn)).toBe("suspended");
     const local = turn.calls[0];
-    const reported = await fx.kernel.report({ project_id: PROJECT, tool_call_id: local?.tool_call_id ?? "", capability: local?.capability ?? "", content: ok });
+    const reported = await fx.kernel.report({
+      project_id: PROJECT,
+      tool_call_id: local?.tool_call_id ?? "",
+      capability: local?.capability ?? "",
+      content: ok,
+    });
     expect(reported.outcome).toBe("accepted");
     await fx.report(await fx.opened(turn, 1));
     expect((await fx.resumed(turn.agent_id, turn.worker_id)).turn_epoch).toBe(turn.turn_epoch + 1);
   });
 
   it("gives its local calls to the next worker when the first is lost", async () => {
-    const turn = await fx.suspend(await fx.started(), [{ local: true, effect: "idempotent", timeout_ms: 600_000 }, { timeout_ms: 600_000 }]);
+    const turn = await fx.suspend(await fx.started(), [
+      { local: true, effect: "idempotent", timeout_ms: 600_000 },
+      { timeout_ms: 600_000 },
+    ]);
     await fx.later(15_001);
     await fx.later(15_001);
-    const outcome = await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: await fx.newWorker() });
+    const outcome = await fx.kernel.resume({
+      project_id: PROJECT,
+      agent_id: turn.agent_id,
+      worker_id: await fx.newWorker(),
+    });
     if (outcome.outcome !== "nothing") throw new Error(JSON.stringify(outcome));
-    expect(outcome).toMatchObject({ why: "waiting", local_calls: [{ tool_call_id: turn.calls[0]?.tool_call_id, attempt: 2 }] });
+    expect(outcome).toMatchObject({
+      why: "waiting",
+      local_calls: [{ tool_call_id: turn.calls[0]?.tool_call_id, attempt: 2 }],
+    });
     const first = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", content: ok };
-    expect(await fx.kernel.report({ ...first, capability: turn.calls[0]?.capability ?? "" })).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    expect(await fx.kernel.report({ ...first, capability: turn.calls[0]?.capability ?? "" })).toEqual({
+      outcome: "rejected",
+      code: "stale_attempt",
+    });
     expect((await fx.kernel.report({ ...first, capability: outcome.capability })).outcome).toBe("accepted");
   });
 });

@@ -2,7 +2,7 @@
 
 import { createTestDatabases } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
-import { checkSchema, type Database, migrate, MIGRATIONS, SCHEMA_VERSION } from "../src/index.ts";
+import { checkSchema, type Database, MIGRATIONS, migrate, SCHEMA_VERSION } from "../src/index.ts";
 
 const empty = () => createTestDatabases({ prepare: async () => undefined, digest: "empty" }).open();
 
@@ -19,7 +19,9 @@ describe("migrate", () => {
     try {
       const handles = await Promise.all(Array.from({ length: 20 }, () => store.another({ poolMax: 1 })));
       const results = await Promise.all(handles.map((handle) => migrate(handle)));
-      expect(results.flatMap((result) => result.applied).sort()).toEqual(MIGRATIONS.map((migration) => migration.name).sort());
+      expect(results.flatMap((result) => result.applied).sort()).toEqual(
+        MIGRATIONS.map((migration) => migration.name).sort(),
+      );
       expect(results.filter((result) => result.functionsReplaced)).toHaveLength(1);
       const rows = await store.database.query("select count(*)::int as n from l0.migrations");
       expect(rows).toEqual([{ n: MIGRATIONS.length }]);
@@ -38,7 +40,10 @@ describe("migrate", () => {
         throw new Error("killed");
       };
       await expect(migrate(store.database, { killPoints: failing })).rejects.toThrow("killed");
-      expect(await store.database.query("select version from l0.migrations order by 1")).toEqual([{ version: 1 }, { version: 2 }]);
+      expect(await store.database.query("select version from l0.migrations order by 1")).toEqual([
+        { version: 1 },
+        { version: 2 },
+      ]);
       await expect(checkSchema(store.database)).rejects.toThrow(/run `tessera migrate` first/);
       const result = await migrate(store.database);
       expect(result.applied).toEqual(MIGRATIONS.slice(2).map((migration) => migration.name));
@@ -69,9 +74,13 @@ describe("migrate", () => {
     const store = await empty();
     try {
       await migrate(store.database);
-      await store.database.query("update l0.functions_installed set digest = 'newer', schema_version = $1", [SCHEMA_VERSION + 1]);
+      await store.database.query("update l0.functions_installed set digest = 'newer', schema_version = $1", [
+        SCHEMA_VERSION + 1,
+      ]);
       expect((await migrate(store.database)).functionsReplaced).toBe(false);
-      await store.database.query("update l0.functions_installed set digest = 'older', schema_version = $1", [SCHEMA_VERSION]);
+      await store.database.query("update l0.functions_installed set digest = 'older', schema_version = $1", [
+        SCHEMA_VERSION,
+      ]);
       expect((await migrate(store.database)).functionsReplaced).toBe(true);
     } finally {
       await store.close();

@@ -61,11 +61,27 @@ async function reachHead(state: string): Promise<HeadSubject> {
   const agent = await fx.newAgent();
   const worker = await fx.newWorker();
   if (state === "idle") {
-    return { project_id: PROJECT, agent_id: agent, agent_turn_id: "turn_none", turn_epoch: 0, output_box_id: "", worker_id: worker, queued_turn_id: null };
+    return {
+      project_id: PROJECT,
+      agent_id: agent,
+      agent_turn_id: "turn_none",
+      turn_epoch: 0,
+      output_box_id: "",
+      worker_id: worker,
+      queued_turn_id: null,
+    };
   }
   const enqueued = await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: agent });
   if (enqueued.outcome === "rejected") throw new Error(enqueued.code);
-  const turn = { project_id: PROJECT, agent_id: agent, agent_turn_id: enqueued.agent_turn_id, turn_epoch: 1, output_box_id: "", worker_id: worker, queued_turn_id: enqueued.agent_turn_id };
+  const turn = {
+    project_id: PROJECT,
+    agent_id: agent,
+    agent_turn_id: enqueued.agent_turn_id,
+    turn_epoch: 1,
+    output_box_id: "",
+    worker_id: worker,
+    queued_turn_id: enqueued.agent_turn_id,
+  };
   if (state === "dispatched") return turn;
   const started = await fx.resumed(agent, worker);
   if (state === "running") return { ...started, queued_turn_id: null };
@@ -74,7 +90,10 @@ async function reachHead(state: string): Promise<HeadSubject> {
 
 /** Lets the worker's lease lapse and sweeps, touching nothing else: time stands still for everybody but this worker. */
 async function lapseWorker(workerId: string): Promise<void> {
-  await fx.query("update state.workers set lease_until = $2 where worker_id = $1", [workerId, fx.clock.databaseTime().toISOString()]);
+  await fx.query("update state.workers set lease_until = $2 where worker_id = $1", [
+    workerId,
+    fx.clock.databaseTime().toISOString(),
+  ]);
 }
 
 everyPair<HeadSubject>("head", {
@@ -102,7 +121,12 @@ everyPair<HeadSubject>("head", {
         return;
       }
       case "suspend":
-        await kernel.suspendOnCalls({ ...hold(turn), step_id: fx.ids.mint("step"), thought: { content: { text: "" } }, calls: [fx.call()] });
+        await kernel.suspendOnCalls({
+          ...hold(turn),
+          step_id: fx.ids.mint("step"),
+          thought: { content: { text: "" } },
+          calls: [fx.call()],
+        });
         return;
       case "finish":
         await fx.finish(turn);
@@ -171,7 +195,9 @@ everyPair<InboxSubject>("inbox row of a turn", {
   states: INBOX_STATES,
   reach: reachInbox,
   async read(subject) {
-    const rows = await fx.query<{ status: string }>("select status from state.inbox where inbox_id = $1", [subject.turn_id]);
+    const rows = await fx.query<{ status: string }>("select status from state.inbox where inbox_id = $1", [
+      subject.turn_id,
+    ]);
     return rows[0]?.status ?? "none";
   },
   async attempt(move, subject) {
@@ -186,16 +212,19 @@ everyPair<InboxSubject>("inbox row of a turn", {
       case "claim":
         if (status === "deferred") await fx.clock.advance(2_000);
         if (status === "queued") return; // Its agent is busy with the turn before it; a worker would claim that one.
-        await fx.kernel.renewWorker({ worker_id: subject.worker_id, worker_target: "workers" }).then(async (renewed) => {
-          if (status === "pending" || status === "deferred") {
-            const worker = renewed.outcome === "accepted" ? subject.worker_id : await fx.newWorker();
-            await fx.kernel.resume({ project_id: PROJECT, agent_id: subject.agent_id, worker_id: worker });
-          }
-        });
+        await fx.kernel
+          .renewWorker({ worker_id: subject.worker_id, worker_target: "workers" })
+          .then(async (renewed) => {
+            if (status === "pending" || status === "deferred") {
+              const worker = renewed.outcome === "accepted" ? subject.worker_id : await fx.newWorker();
+              await fx.kernel.resume({ project_id: PROJECT, agent_id: subject.agent_id, worker_id: worker });
+            }
+          });
         return;
       case "consume":
         if (turn !== null && status === "processing") await fx.finish(turn);
-        else if (status === "pending" || status === "deferred") await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: subject.turn_id });
+        else if (status === "pending" || status === "deferred")
+          await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: subject.turn_id });
         else if (turn !== null) await fx.finish(turn);
         return;
       case "recover":
@@ -212,7 +241,9 @@ everyPair<InboxSubject>("inbox row of a turn", {
         }
         if (status === "queued") {
           // A candidate that lost its context is put aside when its time comes.
-          await fx.query("update state.agent_turns set context_box_id = null where agent_turn_id = $1", [subject.turn_id]);
+          await fx.query("update state.agent_turns set context_box_id = null where agent_turn_id = $1", [
+            subject.turn_id,
+          ]);
           await fx.finish(await fx.resumed(subject.agent_id, subject.worker_id));
         }
         await fx.kernel.sweep();
@@ -250,7 +281,12 @@ everyPair("wait of a call", {
     const status = await this.read(turn);
     const callId = turn.calls[0]?.tool_call_id ?? "";
     if (move === "settle") {
-      await fx.kernel.report({ project_id: PROJECT, tool_call_id: callId, capability: turn.capability, content: { status: "success" } });
+      await fx.kernel.report({
+        project_id: PROJECT,
+        tool_call_id: callId,
+        capability: turn.capability,
+        content: { status: "success" },
+      });
     } else if (move === "apply") {
       await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id });
     } else if (move === "drop") {
@@ -276,12 +312,24 @@ everyPair("claim of a waiting call", {
   async attempt(move, turn) {
     const call = turn.calls[0];
     if (move === "open") {
-      await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: call?.tool_call_id ?? "", ticket: call?.ticket ?? "", executor: "another" });
+      await fx.kernel.openCall({
+        project_id: PROJECT,
+        tool_call_id: call?.tool_call_id ?? "",
+        ticket: call?.ticket ?? "",
+        executor: "another",
+      });
     } else if (move === "renew") {
-      await fx.kernel.renewCall({ project_id: PROJECT, tool_call_id: call?.tool_call_id ?? "", capability: turn.capability });
+      await fx.kernel.renewCall({
+        project_id: PROJECT,
+        tool_call_id: call?.tool_call_id ?? "",
+        capability: turn.capability,
+      });
     } else if (move === "release") {
       if ((await this.read(turn)) === "claimed") {
-        await fx.query("update state.calls set lease_until = $2, due_at = $2 where tool_call_id = $1", [call?.tool_call_id, fx.clock.databaseTime().toISOString()]);
+        await fx.query("update state.calls set lease_until = $2, due_at = $2 where tool_call_id = $1", [
+          call?.tool_call_id,
+          fx.clock.databaseTime().toISOString(),
+        ]);
       }
       await fx.kernel.sweep();
     } else throw new Error(`no case for the claim's move ${move}`);
@@ -313,7 +361,12 @@ async function openBatch(tasks = 2): Promise<BatchSubject> {
 
 async function settleTasks(batch: BatchSubject): Promise<void> {
   for (const batch_task_id of batch.tasks) {
-    await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id, move: "dispatch", agent_turn_id: fx.ids.mint("turn") });
+    await fx.kernel.moveBatchTask({
+      project_id: PROJECT,
+      batch_task_id,
+      move: "dispatch",
+      agent_turn_id: fx.ids.mint("turn"),
+    });
     await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id, move: "settle", status: "success" });
   }
 }
@@ -324,7 +377,14 @@ everyPair<BatchSubject>("batch", {
   async reach(state) {
     const batch = await openBatch();
     await settleTasks(batch);
-    if (state !== "running") await fx.kernel.finishBatch({ project_id: PROJECT, batch_id: batch.batch_id, status: state, result: { results: [] }, ...batchError(state) });
+    if (state !== "running")
+      await fx.kernel.finishBatch({
+        project_id: PROJECT,
+        batch_id: batch.batch_id,
+        status: state,
+        result: { results: [] },
+        ...batchError(state),
+      });
     return batch;
   },
   async read(batch) {
@@ -332,7 +392,13 @@ everyPair<BatchSubject>("batch", {
   },
   async attempt(move, batch) {
     const status = (BATCH_MOVES as Machine)[move]?.to ?? "";
-    await fx.kernel.finishBatch({ project_id: PROJECT, batch_id: batch.batch_id, status, result: { results: [] }, ...batchError(status) });
+    await fx.kernel.finishBatch({
+      project_id: PROJECT,
+      batch_id: batch.batch_id,
+      status,
+      result: { results: [] },
+      ...batchError(status),
+    });
   },
 });
 
@@ -346,7 +412,13 @@ everyPair<{ batch: BatchSubject; task: string }>("task of a batch", {
   async reach(state) {
     const batch = await openBatch(1);
     const task = batch.tasks[0] ?? "";
-    if (state !== "pending") await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id: task, move: "dispatch", agent_turn_id: fx.ids.mint("turn") });
+    if (state !== "pending")
+      await fx.kernel.moveBatchTask({
+        project_id: PROJECT,
+        batch_task_id: task,
+        move: "dispatch",
+        agent_turn_id: fx.ids.mint("turn"),
+      });
     if (state !== "pending" && state !== "dispatched") {
       await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id: task, move: "settle", status: state });
     }
@@ -354,7 +426,7 @@ everyPair<{ batch: BatchSubject; task: string }>("task of a batch", {
   },
   async read({ batch }) {
     const row = await fx.kernel.reads.batch(PROJECT, batch.batch_id);
-    return (row?.tasks as { status: string }[])[0]?.status ?? "none";
+    return ((row?.tasks ?? []) as { status: string }[])[0]?.status ?? "none";
   },
   async attempt(move, { task }) {
     const to = (BATCH_TASK_MOVES as Machine)[move]?.to ?? "";

@@ -7,9 +7,17 @@ const fx = useFixture();
 
 describe("opening a call", () => {
   it("gives everything that is needed to run it, in one answer", async () => {
-    await fx.kernel.putTool({ project_id: PROJECT, tool_name: "echo__run", target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run", after_execution: "suspend", parameters: { type: "object" } });
+    await fx.kernel.putTool({
+      project_id: PROJECT,
+      tool_name: "echo__run",
+      target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run",
+      after_execution: "suspend",
+      parameters: { type: "object" },
+    });
     const [tool] = await fx.kernel.reads.tools(PROJECT);
-    const turn = await fx.suspended([{ tool_digest: String(tool?.digest), arguments: { a: 1 }, metadata: { dispatch_requested_at: "now" } }]);
+    const turn = await fx.suspended([
+      { tool_digest: String(tool?.digest), arguments: { a: 1 }, metadata: { dispatch_requested_at: "now" } },
+    ]);
     const opened = await fx.opened(turn);
     expect(opened).toMatchObject({
       attempt: 1,
@@ -25,7 +33,7 @@ describe("opening a call", () => {
       message: { content: { text: "thinking" }, tool_calls: [{ id: opened.tool_call_id, name: "echo__run" }] },
     });
     expect(opened.capability).toMatch(/^[0-9a-f]{64}$/);
-    expect(Date.parse(opened.lease_expires_at) - (fx.clock.databaseTime().getTime())).toBe(15_000);
+    expect(Date.parse(opened.lease_expires_at) - fx.clock.databaseTime().getTime()).toBe(15_000);
   });
 
   it("a thousand times with one ticket claims it once", async () => {
@@ -33,16 +41,29 @@ describe("opening a call", () => {
     const call = turn.calls[0];
     const outcomes = await Promise.all(
       Array.from({ length: 1_000 }, (_, n) =>
-        fx.kernel.openCall({ project_id: PROJECT, tool_call_id: call?.tool_call_id ?? "", ticket: call?.ticket ?? "", executor: `executor-${n % 7}` }),
+        fx.kernel.openCall({
+          project_id: PROJECT,
+          tool_call_id: call?.tool_call_id ?? "",
+          ticket: call?.ticket ?? "",
+          executor: `executor-${n % 7}`,
+        }),
       ),
     );
     expect(outcomes.filter((outcome) => outcome.outcome === "accepted")).toHaveLength(1);
-    expect(new Set(outcomes.map((outcome) => (outcome.outcome === "rejected" ? outcome.code : "accepted")))).toEqual(new Set(["accepted", "already_claimed"]));
+    expect(new Set(outcomes.map((outcome) => (outcome.outcome === "rejected" ? outcome.code : "accepted")))).toEqual(
+      new Set(["accepted", "already_claimed"]),
+    );
   });
 
   it("again with the same claim id, after a lost answer, is the same claim with a new capability", async () => {
     const turn = await fx.suspended();
-    const request = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", ticket: turn.calls[0]?.ticket ?? "", executor: "e", claim_id: "claim_1" };
+    const request = {
+      project_id: PROJECT,
+      tool_call_id: turn.calls[0]?.tool_call_id ?? "",
+      ticket: turn.calls[0]?.ticket ?? "",
+      executor: "e",
+      claim_id: "claim_1",
+    };
     const first = await fx.kernel.openCall(request);
     const again = await fx.kernel.openCall(request);
     if (first.outcome !== "accepted" || again.outcome !== "accepted") throw new Error("not opened");
@@ -57,7 +78,12 @@ describe("opening a call", () => {
     const [mine, other] = turn.calls;
     const before = await fx.everything();
     for (const ticket of [undefined, "", "00".repeat(32), other?.ticket ?? ""]) {
-      const outcome = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: mine?.tool_call_id ?? "", executor: "e", ...(ticket === undefined ? {} : { ticket }) });
+      const outcome = await fx.kernel.openCall({
+        project_id: PROJECT,
+        tool_call_id: mine?.tool_call_id ?? "",
+        executor: "e",
+        ...(ticket === undefined ? {} : { ticket }),
+      });
       expect(outcome).toEqual({ outcome: "rejected", code: "auth_failed" });
     }
     expect(await fx.everything()).toBe(before);
@@ -66,13 +92,20 @@ describe("opening a call", () => {
   it("by a caller vouched for the target works for that target only", async () => {
     const turn = await fx.suspended();
     const request = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", executor: "e" };
-    expect(await fx.kernel.openCall({ ...request, target: "other" })).toEqual({ outcome: "rejected", code: "auth_failed" });
+    expect(await fx.kernel.openCall({ ...request, target: "other" })).toEqual({
+      outcome: "rejected",
+      code: "auth_failed",
+    });
     expect((await fx.kernel.openCall({ ...request, target: "echo" })).outcome).toBe("accepted");
   });
 
   it("that is unknown, of another project or with another card id is the same answer", async () => {
     const turn = await fx.suspended();
-    const call = { tool_call_id: turn.calls[0]?.tool_call_id ?? "", ticket: turn.calls[0]?.ticket ?? "", executor: "e" };
+    const call = {
+      tool_call_id: turn.calls[0]?.tool_call_id ?? "",
+      ticket: turn.calls[0]?.ticket ?? "",
+      executor: "e",
+    };
     for (const request of [
       { ...call, project_id: PROJECT, tool_call_id: "tc_none" },
       { ...call, project_id: "p2" },
@@ -111,7 +144,11 @@ describe("a heartbeat", () => {
   it("without the capability is refused and changes nothing", async () => {
     const opened = await fx.opened(await fx.suspended());
     const before = await fx.everything();
-    const outcome = await fx.kernel.renewCall({ project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: "11".repeat(32) });
+    const outcome = await fx.kernel.renewCall({
+      project_id: PROJECT,
+      tool_call_id: opened.tool_call_id,
+      capability: "11".repeat(32),
+    });
     expect(outcome).toMatchObject({ outcome: "rejected", code: "auth_failed" });
     expect(await fx.everything()).toBe(before);
   });

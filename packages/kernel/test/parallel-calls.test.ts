@@ -26,9 +26,17 @@ describe("a turn with three parallel calls", () => {
         expect(outcome.outcome).toBe("accepted");
         expect("wake" in outcome, "only the last result wakes the agent").toBe(position === 2);
       }
-      const resumed = await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id });
+      const resumed = await fx.kernel.resume({
+        project_id: PROJECT,
+        agent_id: turn.agent_id,
+        worker_id: turn.worker_id,
+      });
       expect(resumed).toMatchObject({ outcome: "accepted", state: "resumed", turn_epoch: turn.turn_epoch + 1 });
-      expect(resumed.outcome === "accepted" && resumed.results?.map((result) => result.content.result)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
+      expect(resumed.outcome === "accepted" && resumed.results?.map((result) => result.content.result)).toEqual([
+        { n: 0 },
+        { n: 1 },
+        { n: 2 },
+      ]);
       expect(await resultsInBox(turn.output_box_id)).toEqual([{ n: 0 }, { n: 1 }, { n: 2 }]);
       const cards = await fx.kernel.reads.boxCards(PROJECT, turn.output_box_id);
       expect(cards.map((card) => card.type)).toEqual([
@@ -48,7 +56,10 @@ describe("a turn with three parallel calls", () => {
 
   it("ends as terminate when any of its results says so", async () => {
     const turn = await fx.suspended([{}, {}]);
-    await fx.report(await fx.opened(turn, 0), { status: "success", result: { __cg_control: { after_execution: "terminate" } } });
+    await fx.report(await fx.opened(turn, 0), {
+      status: "success",
+      result: { __cg_control: { after_execution: "terminate" } },
+    });
     await fx.report(await fx.opened(turn, 1));
     const outcome = await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id });
     expect(outcome).toMatchObject({ outcome: "accepted", after_execution: "terminate" });
@@ -61,7 +72,12 @@ describe("a turn with three parallel calls", () => {
     const outcomes = await Promise.all(
       opened.flatMap((call) =>
         [fx.kernel, other].map((kernel) =>
-          kernel.report({ project_id: PROJECT, tool_call_id: call.tool_call_id, capability: call.capability, content: { status: "success", result: null } }),
+          kernel.report({
+            project_id: PROJECT,
+            tool_call_id: call.tool_call_id,
+            capability: call.capability,
+            content: { status: "success", result: null },
+          }),
         ),
       ),
     );
@@ -78,7 +94,10 @@ describe("a result that comes", () => {
     const first = await fx.report(opened, { status: "success", result: 1 });
     const before = await fx.everything();
     const second = await fx.report(opened, { status: "failed", error: { code: "other", message: "other" } });
-    expect(second).toEqual({ outcome: "duplicate", tool_result_card_id: "tool_result_card_id" in first ? first.tool_result_card_id : "" });
+    expect(second).toEqual({
+      outcome: "duplicate",
+      tool_result_card_id: "tool_result_card_id" in first ? first.tool_result_card_id : "",
+    });
     expect(await fx.everything()).toBe(before);
   });
 
@@ -127,7 +146,12 @@ describe("a result that comes", () => {
     await fx.kernel.sweep();
     expect(await fx.report(first)).toEqual({ outcome: "rejected", code: "stale_attempt" });
     const ticket = fx.ticketOf(first.tool_call_id);
-    const second = await fx.kernel.openCall({ project_id: PROJECT, tool_call_id: first.tool_call_id, ticket, executor: "executor-2" });
+    const second = await fx.kernel.openCall({
+      project_id: PROJECT,
+      tool_call_id: first.tool_call_id,
+      ticket,
+      executor: "executor-2",
+    });
     if (second.outcome !== "accepted") throw new Error(second.code);
     expect(second.attempt).toBe(2);
     expect(second.idempotency_key).toBe(first.idempotency_key);

@@ -29,8 +29,13 @@ describe("a worker that is lost", () => {
   it("cannot come back under its old name", async () => {
     const turn = await fx.started();
     await fx.later(15_001);
-    expect(await fx.kernel.renewWorker({ worker_id: turn.worker_id, worker_target: "workers" })).toEqual({ outcome: "rejected", code: "worker_lapsed" });
-    expect(await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id })).toEqual({ outcome: "rejected", code: "worker_lapsed" });
+    expect(await fx.kernel.renewWorker({ worker_id: turn.worker_id, worker_target: "workers" })).toEqual({
+      outcome: "rejected",
+      code: "worker_lapsed",
+    });
+    expect(await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id })).toEqual(
+      { outcome: "rejected", code: "worker_lapsed" },
+    );
   });
 
   it("three times in a row without a commit ends the turn as crash_loop, with a deliverable and a dead letter", async () => {
@@ -42,7 +47,9 @@ describe("a worker that is lost", () => {
     expect(await turnRow(turn)).toMatchObject({ status: "failed", error_code: "crash_loop" });
     expect(await terminalEvents(turn)).toEqual([{ status: "failed" }]);
     expect(await fx.headStatus(turn)).toBe("idle");
-    expect(await fx.query("select reason from state.dead_letters where correlation_id = $1", [turn.agent_turn_id])).toEqual([{ reason: "crash_loop" }]);
+    expect(
+      await fx.query("select reason from state.dead_letters where correlation_id = $1", [turn.agent_turn_id]),
+    ).toEqual([{ reason: "crash_loop" }]);
     const [card] = await fx.kernel.reads.cards(PROJECT, [String((await turnRow(turn))?.deliverable_card_id)]);
     expect(card?.content).toMatchObject({ data: { kind: "fallback_deliverable", partial: true } });
   });
@@ -50,7 +57,10 @@ describe("a worker that is lost", () => {
   it("any number of times with a commit between does not end the turn", async () => {
     let turn = await fx.started();
     for (let crash = 0; crash < 6; crash += 1) {
-      await fx.kernel.appendCards({ ...hold(turn), cards: [{ card_id: fx.ids.mint("card"), type: "agent.thought", content: { text: String(crash) } }] });
+      await fx.kernel.appendCards({
+        ...hold(turn),
+        cards: [{ card_id: fx.ids.mint("card"), type: "agent.thought", content: { text: String(crash) } }],
+      });
       await fx.later(15_001);
       turn = await fx.resumed(turn.agent_id, await fx.newWorker());
     }
@@ -75,7 +85,11 @@ describe("a worker that is lost", () => {
 });
 
 describe("stop", () => {
-  const states: { title: string; reach: () => Promise<Started & { calls?: readonly { tool_call_id: string }[] }>; was: string }[] = [
+  const states: {
+    title: string;
+    reach: () => Promise<Started & { calls?: readonly { tool_call_id: string }[] }>;
+    was: string;
+  }[] = [
     { title: "a running turn", reach: () => fx.started(), was: "running" },
     { title: "a suspended turn with one answered and one open call", reach: suspendedHalf, was: "suspended" },
     {
@@ -85,21 +99,40 @@ describe("stop", () => {
         const agent_id = await fx.newAgent();
         const outcome = await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id });
         if (outcome.outcome === "rejected") throw new Error(outcome.code);
-        return { project_id: PROJECT, agent_id, agent_turn_id: outcome.agent_turn_id, turn_epoch: 1, output_box_id: "", worker_id: "" };
+        return {
+          project_id: PROJECT,
+          agent_id,
+          agent_turn_id: outcome.agent_turn_id,
+          turn_epoch: 1,
+          output_box_id: "",
+          worker_id: "",
+        };
       },
     },
   ];
   for (const { title, reach, was } of states) {
     it(`ends ${title} at once: one terminal event, one result per call, agent free, holder stale`, async () => {
       const turn = await reach();
-      const outcome = await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id, reason: "user asked" });
+      const outcome = await fx.kernel.stopTurn({
+        project_id: PROJECT,
+        agent_turn_id: turn.agent_turn_id,
+        reason: "user asked",
+      });
       expect(outcome).toMatchObject({ outcome: "accepted", was });
-      expect(await turnRow(turn)).toMatchObject({ status: "canceled", error_message: "user asked", turn_status: "canceled" });
+      expect(await turnRow(turn)).toMatchObject({
+        status: "canceled",
+        error_message: "user asked",
+        turn_status: "canceled",
+      });
       expect(await terminalEvents(turn)).toEqual([{ status: "canceled" }]);
       expect(await fx.headStatus(turn)).toBe("idle");
       expect(await fx.finish(turn)).toEqual({ outcome: "rejected", code: "stale_epoch" });
-      for (const { tool_call_id } of turn.calls ?? []) expect((await fx.kernel.reads.call(PROJECT, tool_call_id))?.wait_status).toBe("dropped");
-      expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id })).toMatchObject({ outcome: "rejected", code: "already_settled" });
+      for (const { tool_call_id } of turn.calls ?? [])
+        expect((await fx.kernel.reads.call(PROJECT, tool_call_id))?.wait_status).toBe("dropped");
+      expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id })).toMatchObject({
+        outcome: "rejected",
+        code: "already_settled",
+      });
     });
   }
 
@@ -111,10 +144,17 @@ describe("stop", () => {
 
   it("of a queued turn skips it and leaves the running one alone", async () => {
     const turn = await fx.started();
-    const queued = await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: turn.agent_id, output_box_id: turn.output_box_id });
+    const queued = await fx.kernel.enqueueTurn({
+      project_id: PROJECT,
+      agent_id: turn.agent_id,
+      output_box_id: turn.output_box_id,
+    });
     const last = await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: turn.agent_id });
     if (queued.outcome === "rejected" || last.outcome === "rejected") throw new Error("not queued");
-    expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: queued.agent_turn_id })).toMatchObject({ outcome: "accepted", was: "queued" });
+    expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: queued.agent_turn_id })).toMatchObject({
+      outcome: "accepted",
+      was: "queued",
+    });
     expect(await terminalEvents(queued)).toEqual([{ status: "canceled" }]);
     const finished = await fx.finish(turn);
     expect(finished).toMatchObject({ outcome: "accepted", wake: { agent_turn_id: last.agent_turn_id } });
@@ -122,8 +162,12 @@ describe("stop", () => {
 
   it("of an unknown or foreign turn is not_found", async () => {
     const turn = await fx.started();
-    expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: "turn_none" })).toMatchObject({ code: "not_found" });
-    expect(await fx.kernel.stopTurn({ project_id: "p2", agent_turn_id: turn.agent_turn_id })).toMatchObject({ code: "not_found" });
+    expect(await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: "turn_none" })).toMatchObject({
+      code: "not_found",
+    });
+    expect(await fx.kernel.stopTurn({ project_id: "p2", agent_turn_id: turn.agent_turn_id })).toMatchObject({
+      code: "not_found",
+    });
   });
 
   it("races with a result, a step and an end: there is one terminal event, whoever wins", async () => {
@@ -132,7 +176,13 @@ describe("stop", () => {
       const turn = await fx.started();
       const contender = [
         () => fx.finish(turn),
-        () => fx.kernel.suspendOnCalls({ ...turn, step_id: fx.ids.mint("step"), thought: { content: { text: "" } }, calls: [fx.call()] }),
+        () =>
+          fx.kernel.suspendOnCalls({
+            ...turn,
+            step_id: fx.ids.mint("step"),
+            thought: { content: { text: "" } },
+            calls: [fx.call()],
+          }),
       ][round % 2];
       await Promise.all([contender?.(), other.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id })]);
       expect(await terminalEvents(turn)).toHaveLength(1);
@@ -141,7 +191,10 @@ describe("stop", () => {
     for (let round = 0; round < 8; round += 1) {
       const waiting = await fx.suspended();
       const opened = await fx.opened(waiting);
-      await Promise.all([fx.report(opened), other.stopTurn({ project_id: PROJECT, agent_turn_id: waiting.agent_turn_id })]);
+      await Promise.all([
+        fx.report(opened),
+        other.stopTurn({ project_id: PROJECT, agent_turn_id: waiting.agent_turn_id }),
+      ]);
       expect((await fx.kernel.reads.call(PROJECT, opened.tool_call_id))?.wait_status).toBe("dropped");
       expect(await terminalEvents(waiting)).toEqual([{ status: "canceled" }]);
     }
@@ -151,9 +204,14 @@ describe("stop", () => {
 describe("a turn that is put off", () => {
   it("comes back after the delay of its reason, not before", async () => {
     const turn = await fx.started();
-    expect(await fx.kernel.deferTurn(hold(turn), "state_not_found")).toMatchObject({ outcome: "accepted", retry_count: 1 });
+    expect(await fx.kernel.deferTurn(hold(turn), "state_not_found")).toMatchObject({
+      outcome: "accepted",
+      retry_count: 1,
+    });
     await fx.clock.advance(1_999);
-    expect(await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id })).toMatchObject({ why: "deferred" });
+    expect(
+      await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id }),
+    ).toMatchObject({ why: "deferred" });
     const before = fx.published.length;
     await fx.later(1);
     expect(fx.published.slice(before).some((message) => message.headers["CG-Agent-Id"] === turn.agent_id)).toBe(true);
@@ -167,13 +225,17 @@ describe("a turn that is put off", () => {
       await fx.clock.advance(1_000);
       turn = await fx.resumed(turn.agent_id, await fx.newWorker());
     }
-    expect(await fx.kernel.deferTurn(hold(turn), "resume_cas_failed_running")).toMatchObject({ outcome: "rejected", code: "resume_retry_exhausted" });
+    expect(await fx.kernel.deferTurn(hold(turn), "resume_cas_failed_running")).toMatchObject({
+      outcome: "rejected",
+      code: "resume_retry_exhausted",
+    });
     expect(await turnRow(turn)).toMatchObject({ status: "failed", error_code: "resume_retry_exhausted" });
   });
 });
 
 describe("a lost ring", () => {
-  const rings = (agent: string, from: number) => fx.published.slice(from).filter((message) => message.headers["CG-Agent-Id"] === agent);
+  const rings = (agent: string, from: number) =>
+    fx.published.slice(from).filter((message) => message.headers["CG-Agent-Id"] === agent);
 
   it("for a dispatched turn is rung again after 5 s, then at doubling intervals up to a minute", async () => {
     const agent = await fx.newAgent();

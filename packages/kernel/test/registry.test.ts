@@ -4,18 +4,30 @@ import { describe, expect, it } from "vitest";
 import { hold, PROJECT, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
-const definition = { project_id: PROJECT, tool_name: "search__web", target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.web", after_execution: "suspend" as const, parameters: { type: "object", properties: { q: { type: "string" } } } };
+const definition = {
+  project_id: PROJECT,
+  tool_name: "search__web",
+  target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.web",
+  after_execution: "suspend" as const,
+  parameters: { type: "object", properties: { q: { type: "string" } } },
+};
 
 describe("a tool definition", () => {
   it("is appended when it changes and not when only its key order does", async () => {
     const first = await fx.kernel.putTool(definition);
     expect(first).toMatchObject({ outcome: "accepted", version: 1 });
-    expect(await fx.kernel.putTool({ ...definition, parameters: { properties: { q: { type: "string" } }, type: "object" } })).toMatchObject({ outcome: "duplicate", version: 1 });
+    expect(
+      await fx.kernel.putTool({ ...definition, parameters: { properties: { q: { type: "string" } }, type: "object" } }),
+    ).toMatchObject({ outcome: "duplicate", version: 1 });
     const second = await fx.kernel.putTool({ ...definition, description: "searches" });
     expect(second).toMatchObject({ outcome: "accepted", version: 2 });
     expect(await fx.kernel.putTool(definition)).toMatchObject({ outcome: "accepted", version: 3 });
     expect((await fx.kernel.reads.tools(PROJECT)).map((tool) => tool.version)).toEqual([3]);
-    const pinned = await fx.kernel.reads.toolByDigest(PROJECT, "search__web", second.outcome === "accepted" ? second.digest : "");
+    const pinned = await fx.kernel.reads.toolByDigest(
+      PROJECT,
+      "search__web",
+      second.outcome === "accepted" ? second.digest : "",
+    );
     expect(pinned?.description).toBe("searches");
   });
 
@@ -39,7 +51,11 @@ describe("events", () => {
     for (;;) {
       const page = await fx.kernel.reads.eventsAfter(PROJECT, cursor, 2);
       if (page.length === 0) break;
-      seen.push(...page.filter((event) => event.agent_turn_id === turn.agent_turn_id).map((event) => `${event.kind}:${event.status}`));
+      seen.push(
+        ...page
+          .filter((event) => event.agent_turn_id === turn.agent_turn_id)
+          .map((event) => `${event.kind}:${event.status}`),
+      );
       cursor = page.at(-1)?.seq ?? cursor;
     }
     expect(seen).toEqual(["state:dispatched", "state:running", "state:suspended", "task:success"]);
@@ -51,10 +67,16 @@ describe("events", () => {
     const slow = await fx.store.another();
     const turn = await fx.started();
     await slow.transaction(async (tx) => {
-      await tx.query("insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at) values ($1, 'a', 'slow', 'state', 'running', 1, now())", [PROJECT]);
+      await tx.query(
+        "insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at) values ($1, 'a', 'slow', 'state', 'running', 1, now())",
+        [PROJECT],
+      );
       await fx.finish(turn);
       const during = await fx.kernel.reads.eventsAfter(PROJECT, cursor);
-      expect(during.some((event) => event.kind === "task"), "a later event must wait for the slow one").toBe(false);
+      expect(
+        during.some((event) => event.kind === "task"),
+        "a later event must wait for the slow one",
+      ).toBe(false);
     });
     const after = await fx.kernel.reads.eventsAfter(PROJECT, cursor);
     expect(after.map((event) => event.agent_turn_id)).toContain("slow");
@@ -66,7 +88,10 @@ describe("an agent of another project", () => {
   it("is not there: not to resume, not to read, not to write", async () => {
     const turn = await fx.started();
     const foreign = { ...hold(turn), project_id: "p9" };
-    expect(await fx.kernel.resume({ project_id: "p9", agent_id: turn.agent_id, worker_id: turn.worker_id })).toEqual({ outcome: "rejected", code: "not_found" });
+    expect(await fx.kernel.resume({ project_id: "p9", agent_id: turn.agent_id, worker_id: turn.worker_id })).toEqual({
+      outcome: "rejected",
+      code: "not_found",
+    });
     expect(await fx.finish(foreign)).toEqual({ outcome: "rejected", code: "not_found" });
     expect(await fx.kernel.reads.turn("p9", turn.agent_turn_id)).toBeNull();
     expect(await fx.kernel.reads.boxCards("p9", turn.output_box_id)).toEqual([]);

@@ -15,8 +15,16 @@ interface Case {
 }
 
 const cases: Case[] = [
-  { title: "from a caller that knows only the correlation id", code: "auth_failed", request: () => ({ capability: "" }) },
-  { title: "with a capability that is not hex", code: "auth_failed", request: () => ({ capability: "'; drop table state.calls; --" }) },
+  {
+    title: "from a caller that knows only the correlation id",
+    code: "auth_failed",
+    request: () => ({ capability: "" }),
+  },
+  {
+    title: "with a capability that is not hex",
+    code: "auth_failed",
+    request: () => ({ capability: "'; drop table state.calls; --" }),
+  },
   {
     title: "with one bit of the capability flipped",
     code: "auth_failed",
@@ -25,38 +33,106 @@ const cases: Case[] = [
   { title: "from another principal", code: "auth_failed", request: () => ({ principal: "tool.other" }) },
   { title: "for a call of another project", code: "not_found", request: () => ({ project_id: "p2" }) },
   { title: "for a call that does not exist", code: "not_found", request: () => ({ tool_call_id: "tc_none" }) },
-  { title: "that says another trace", code: "protocol_violation", request: () => ({ traceparent: `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01` }) },
+  {
+    title: "that says another trace",
+    code: "protocol_violation",
+    request: () => ({ traceparent: `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01` }),
+  },
   { title: "with a malformed traceparent", code: "protocol_violation", request: () => ({ traceparent: "nonsense" }) },
   { title: "that names another author", code: "protocol_violation", request: () => ({ author_id: "sys.watchdog" }) },
-  { title: "that names another function", code: "protocol_violation", request: () => ({ function_name: "other__run" }) },
+  {
+    title: "that names another function",
+    code: "protocol_violation",
+    request: () => ({ function_name: "other__run" }),
+  },
   { title: "that names another agent", code: "protocol_violation", request: () => ({ agent_id: "agent_other" }) },
   { title: "that names another turn", code: "protocol_violation", request: () => ({ agent_turn_id: "turn_other" }) },
   { title: "with another recursion depth", code: "protocol_violation", request: () => ({ recursion_depth: 3 }) },
   { title: "that claims to be a timeout", code: "forbidden", request: () => ({ message_type: "timeout" }) },
   { title: "of an unknown message type", code: "protocol_violation", request: () => ({ message_type: "wakeup" }) },
-  { title: "with neither content nor pointer", code: "protocol_violation", request: () => ({ content: undefined }) as never },
-  { title: "with both content and pointer", code: "protocol_violation", request: () => ({ tool_result_card_id: "card_x", status: "success" }) },
+  {
+    title: "with neither content nor pointer",
+    code: "protocol_violation",
+    request: () => ({ content: undefined }) as never,
+  },
+  {
+    title: "with both content and pointer",
+    code: "protocol_violation",
+    request: () => ({ tool_result_card_id: "card_x", status: "success" }),
+  },
   { title: "with an unknown status", code: "schema_invalid", request: () => ({ content: { status: "ok" } }) },
-  { title: "with a status in the wrong case", code: "schema_invalid", request: () => ({ content: { status: "SUCCESS" } }) },
+  {
+    title: "with a status in the wrong case",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "SUCCESS" } }),
+  },
   { title: "without a status", code: "schema_invalid", request: () => ({ content: { result: 1 } as never }) },
-  { title: "of success with an error", code: "schema_invalid", request: () => ({ content: { status: "success", error: { code: "x", message: "y" } } }) },
+  {
+    title: "of success with an error",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "success", error: { code: "x", message: "y" } } }),
+  },
   { title: "of failure without an error", code: "schema_invalid", request: () => ({ content: { status: "failed" } }) },
-  { title: "of failure without an error code", code: "schema_invalid", request: () => ({ content: { status: "failed", error: { message: "y" } } }) },
-  { title: "with a key that content does not have", code: "schema_invalid", request: () => ({ content: { ...good, extra: 1 } as never }) },
+  {
+    title: "of failure without an error code",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "failed", error: { message: "y" } } }),
+  },
+  {
+    title: "with a key that content does not have",
+    code: "schema_invalid",
+    request: () => ({ content: { ...good, extra: 1 } as never }),
+  },
   {
     title: "with a control key that is no after_execution",
     code: "schema_invalid",
     request: () => ({ content: { status: "success", result: { __cg_control: { after_execution: "loop" } } } }),
   },
-  { title: "with another after_execution than the call's", code: "after_execution_mismatch", request: () => ({ content: { ...good, after_execution: "terminate" } }) },
-  { title: "with an after_execution that is none", code: "schema_invalid", request: () => ({ content: { ...good, after_execution: "maybe" } }) },
-  { title: "with a NUL in a string", code: "schema_invalid", request: () => ({ content: { status: "success", result: "a\u0000b" } }) },
-  { title: "with a lone surrogate", code: "schema_invalid", request: () => ({ content: { status: "success", result: "\ud800" } }) },
-  { title: "with a number that is not finite", code: "schema_invalid", request: () => ({ content: { status: "success", result: Number.POSITIVE_INFINITY } }) },
-  { title: "with a __proto__ key", code: "forbidden_key", request: () => ({ content: { status: "success", result: JSON.parse('{"__proto__":{"a":1}}') } }) },
-  { title: "of more than a megabyte", code: "payload_too_large", request: () => ({ content: { status: "success", result: "x".repeat(1_048_577) } }) },
-  { title: "nested a hundred deep", code: "too_deep", request: () => ({ content: { status: "success", result: nested(100) } }) },
-  { title: "nested a hundred thousand deep", code: "too_deep", request: () => ({ content: { status: "success", result: nested(100_000) } }) },
+  {
+    title: "with another after_execution than the call's",
+    code: "after_execution_mismatch",
+    request: () => ({ content: { ...good, after_execution: "terminate" } }),
+  },
+  {
+    title: "with an after_execution that is none",
+    code: "schema_invalid",
+    request: () => ({ content: { ...good, after_execution: "maybe" } }),
+  },
+  {
+    title: "with a NUL in a string",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "success", result: "a\u0000b" } }),
+  },
+  {
+    title: "with a lone surrogate",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "success", result: "\ud800" } }),
+  },
+  {
+    title: "with a number that is not finite",
+    code: "schema_invalid",
+    request: () => ({ content: { status: "success", result: Number.POSITIVE_INFINITY } }),
+  },
+  {
+    title: "with a __proto__ key",
+    code: "forbidden_key",
+    request: () => ({ content: { status: "success", result: JSON.parse('{"__proto__":{"a":1}}') } }),
+  },
+  {
+    title: "of more than a megabyte",
+    code: "payload_too_large",
+    request: () => ({ content: { status: "success", result: "x".repeat(1_048_577) } }),
+  },
+  {
+    title: "nested a hundred deep",
+    code: "too_deep",
+    request: () => ({ content: { status: "success", result: nested(100) } }),
+  },
+  {
+    title: "nested a hundred thousand deep",
+    code: "too_deep",
+    request: () => ({ content: { status: "success", result: nested(100_000) } }),
+  },
 ];
 
 function nested(depth: number): unknown {
@@ -69,7 +145,13 @@ describe("a report", () => {
   for (const { title, code, request } of cases) {
     it(`${title} is refused as ${code}, and nothing changes`, async () => {
       const opened = await fx.opened(await fx.suspended(), 0, { principal: "tool.echo" });
-      const rightful = { project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability, principal: "tool.echo", content: good };
+      const rightful = {
+        project_id: PROJECT,
+        tool_call_id: opened.tool_call_id,
+        capability: opened.capability,
+        principal: "tool.echo",
+        content: good,
+      };
       const before = await fx.everything();
       expect(await fx.kernel.report({ ...rightful, ...request(opened) })).toEqual({ outcome: "rejected", code });
       expect(await fx.everything()).toBe(before);
@@ -81,16 +163,28 @@ describe("a report", () => {
     const turn = await fx.suspended([{}, {}]);
     const [first, second] = [await fx.opened(turn, 0), await fx.opened(turn, 1)];
     const before = await fx.everything();
-    const outcome = await fx.kernel.report({ project_id: PROJECT, tool_call_id: first.tool_call_id, capability: second.capability, content: good });
+    const outcome = await fx.kernel.report({
+      project_id: PROJECT,
+      tool_call_id: first.tool_call_id,
+      capability: second.capability,
+      content: good,
+    });
     expect(outcome).toEqual({ outcome: "rejected", code: "auth_failed" });
     expect(await fx.everything()).toBe(before);
-    const audit = await fx.query("select kind, code from state.audit_log where tool_call_id = $1", [first.tool_call_id]);
+    const audit = await fx.query("select kind, code from state.audit_log where tool_call_id = $1", [
+      first.tool_call_id,
+    ]);
     expect(audit).toEqual([{ kind: "report", code: "auth_failed" }]);
   });
 
   it("before any claim is refused as auth_failed", async () => {
     const turn = await fx.suspended();
-    const outcome = await fx.kernel.report({ project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", capability: "00".repeat(32), content: good });
+    const outcome = await fx.kernel.report({
+      project_id: PROJECT,
+      tool_call_id: turn.calls[0]?.tool_call_id ?? "",
+      capability: "00".repeat(32),
+      content: good,
+    });
     expect(outcome).toEqual({ outcome: "rejected", code: "auth_failed" });
   });
 
@@ -99,7 +193,13 @@ describe("a report", () => {
     const opened = await fx.opened(turn);
     await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id });
     expect(await fx.report(opened)).toEqual({ outcome: "rejected", code: "already_settled" });
-    expect(await fx.kernel.renewCall({ project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability })).toEqual({
+    expect(
+      await fx.kernel.renewCall({
+        project_id: PROJECT,
+        tool_call_id: opened.tool_call_id,
+        capability: opened.capability,
+      }),
+    ).toEqual({
       outcome: "rejected",
       code: "already_settled",
       cancel: true,
@@ -111,17 +211,23 @@ describe("a report", () => {
     const opened = await Promise.all(turn.calls.map((_, n) => fx.opened(turn, n)));
     const outcomes = await Promise.all(
       opened.map((call, n) =>
-        fx.kernel.report({
-          project_id: PROJECT,
-          tool_call_id: call.tool_call_id,
-          capability: call.capability,
-          content: { status: "success" },
-          // A depth that is no integer of the database makes the whole statement fail, not just this item.
-          ...(n === 3 ? { recursion_depth: 2 ** 40 } : {}),
-        }).catch((error: { code: string }) => ({ outcome: "thrown", code: error.code })),
+        fx.kernel
+          .report({
+            project_id: PROJECT,
+            tool_call_id: call.tool_call_id,
+            capability: call.capability,
+            content: { status: "success" },
+            // A depth that is no integer of the database makes the whole statement fail, not just this item.
+            ...(n === 3 ? { recursion_depth: 2 ** 40 } : {}),
+          })
+          .catch((error: { code: string }) => ({ outcome: "thrown", code: error.code })),
       ),
     );
-    expect(outcomes.map((outcome) => outcome.outcome)).toEqual([...Array(3).fill("accepted"), "thrown", ...Array(4).fill("accepted")]);
+    expect(outcomes.map((outcome) => outcome.outcome)).toEqual([
+      ...Array(3).fill("accepted"),
+      "thrown",
+      ...Array(4).fill("accepted"),
+    ]);
   });
 
   it("gets a new child span of the call's trace", async () => {
@@ -137,8 +243,10 @@ describe("a report", () => {
   it("keeps a long error message within its limit", async () => {
     const opened = await fx.opened(await fx.suspended());
     const outcome = await fx.report(opened, { status: "failed", error: { code: "boom", message: "x".repeat(5_000) } });
-    const [card] = await fx.kernel.reads.cards(PROJECT, ["tool_result_card_id" in outcome ? outcome.tool_result_card_id : ""]);
-    expect((card?.content.error as { message: string }).message).toHaveLength(1_000);
+    const [card] = await fx.kernel.reads.cards(PROJECT, [
+      "tool_result_card_id" in outcome ? outcome.tool_result_card_id : "",
+    ]);
+    expect(String((card?.content.error as { message?: string } | undefined)?.message)).toHaveLength(1_000);
   });
 });
 
@@ -150,7 +258,9 @@ describe("a result card saved before it is reported", () => {
     const saved = await fx.kernel.putResultCard({ ...hold, content: good });
     expect(saved.outcome).toBe("accepted");
     expect((await fx.kernel.reads.call(PROJECT, opened.tool_call_id))?.wait_status).toBe("waiting");
-    expect(await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id })).toMatchObject({ why: "waiting" });
+    expect(
+      await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id }),
+    ).toMatchObject({ why: "waiting" });
     const cards = await fx.kernel.reads.boxCards(PROJECT, turn.output_box_id);
     expect(cards.map((card) => card.type)).toEqual(["agent.thought", "tool.call"]);
   });
@@ -160,7 +270,10 @@ describe("a result card saved before it is reported", () => {
     const hold = { project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability };
     const first = await fx.kernel.putResultCard({ ...hold, content: good });
     expect(await fx.kernel.putResultCard({ ...hold, content: good })).toEqual(first);
-    expect(await fx.kernel.putResultCard({ ...hold, content: { status: "success", result: 2 } })).toEqual({ outcome: "rejected", code: "conflict" });
+    expect(await fx.kernel.putResultCard({ ...hold, content: { status: "success", result: 2 } })).toEqual({
+      outcome: "rejected",
+      code: "conflict",
+    });
   });
 
   it("is settled by a report that points to it, and stands at its call's place", async () => {
@@ -169,9 +282,20 @@ describe("a result card saved before it is reported", () => {
     const hold = { project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability };
     const saved = await fx.kernel.putResultCard({ ...hold, content: good, card_id: fx.ids.mint("card") });
     if (saved.outcome !== "accepted") throw new Error(saved.code);
-    const pointer = { ...hold, tool_result_card_id: saved.tool_result_card_id, status: "success", after_execution: "suspend" };
-    expect(await fx.kernel.report({ ...pointer, status: "failed" })).toEqual({ outcome: "rejected", code: "schema_invalid" });
-    expect(await fx.kernel.report(pointer)).toMatchObject({ outcome: "accepted", tool_result_card_id: saved.tool_result_card_id });
+    const pointer = {
+      ...hold,
+      tool_result_card_id: saved.tool_result_card_id,
+      status: "success",
+      after_execution: "suspend",
+    };
+    expect(await fx.kernel.report({ ...pointer, status: "failed" })).toEqual({
+      outcome: "rejected",
+      code: "schema_invalid",
+    });
+    expect(await fx.kernel.report(pointer)).toMatchObject({
+      outcome: "accepted",
+      tool_result_card_id: saved.tool_result_card_id,
+    });
     expect((await fx.kernel.report(pointer)).outcome).toBe("duplicate");
     await fx.report(await fx.opened(turn, 1), { status: "success", result: 2 });
     const cards = await fx.kernel.reads.boxCards(PROJECT, turn.output_box_id);
@@ -181,11 +305,18 @@ describe("a result card saved before it is reported", () => {
   it("of another call cannot be pointed to", async () => {
     const turn = await fx.suspended([{}, {}]);
     const [mine, other] = [await fx.opened(turn, 0), await fx.opened(turn, 1)];
-    const saved = await fx.kernel.putResultCard({ project_id: PROJECT, tool_call_id: other.tool_call_id, capability: other.capability, content: good });
+    const saved = await fx.kernel.putResultCard({
+      project_id: PROJECT,
+      tool_call_id: other.tool_call_id,
+      capability: other.capability,
+      content: good,
+    });
     if (saved.outcome !== "accepted") throw new Error(saved.code);
     const hold = { project_id: PROJECT, tool_call_id: mine.tool_call_id, capability: mine.capability };
     for (const card of [saved.tool_result_card_id, mine.tool_call_card_id, "card_none"]) {
-      expect(await fx.kernel.report({ ...hold, tool_result_card_id: card, status: "success", after_execution: "suspend" })).toEqual({
+      expect(
+        await fx.kernel.report({ ...hold, tool_result_card_id: card, status: "success", after_execution: "suspend" }),
+      ).toEqual({
         outcome: "rejected",
         code: "protocol_violation",
       });

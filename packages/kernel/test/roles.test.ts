@@ -39,102 +39,184 @@ const FORBIDDEN = [
 
 const needsRoles = process.env.TESSERA_TEST_ENGINE === "postgres";
 
-if (!needsRoles) describe("an engine without roles", () => {
-  it("says so", () => {
-    expect(fx.store.database.capabilities.roles).toBe(false);
-  });
-});
-
-if (needsRoles) describe("a tool's login", () => {
-  let tool: Database;
-  let kernel: Database;
-  const suffix = Math.trunc(performance.timeOrigin).toString(36);
-  const toolLogin = `echo_tool_${suffix}`;
-  const kernelLogin = `node_${suffix}`;
-
-  beforeAll(async () => {
-    await fx.store.database.script(rolesSql);
-    await fx.store.database.script(rolesSql); // Running it again changes nothing.
-    await fx.store.database.script(`create role ${toolLogin} login in role tessera_tool; create role ${kernelLogin} login in role tessera_kernel;`);
-    tool = await fx.store.another({ user: toolLogin });
-    kernel = await fx.store.another({ user: kernelLogin });
-  });
-  afterAll(async () => {
-    await fx.store.database.script(`drop role ${toolLogin}; drop role ${kernelLogin};`);
-  });
-
-  for (const statement of FORBIDDEN) {
-    it(`is refused: ${statement}`, async () => {
-      const before = await fx.everything();
-      const error = await tool.query(statement).then(
-        () => null,
-        (refusal: unknown) => refusal,
-      );
-      expect(error).toBeInstanceOf(DatabaseError);
-      expect((error as DatabaseError).kind).toBe("forbidden");
-      expect(await fx.everything()).toBe(before);
+if (!needsRoles)
+  describe("an engine without roles", () => {
+    it("says so", () => {
+      expect(fx.store.database.capabilities.roles).toBe(false);
     });
-  }
-
-  const ask = async (name: string, item: object) => {
-    const rows = await tool.query<{ answer: { outcome: string; code?: string; capability?: string }[] }>(`select l0.${name}($1::jsonb) as answer`, [JSON.stringify([item])]);
-    return rows[0]?.answer[0] ?? { outcome: "none" };
-  };
-
-  it("can open, renew, save a card and report, as itself", async () => {
-    // Real time: these functions take none.
-    await fx.query("select 1");
-    const turn = await fx.suspended([{ timeout_ms: 10 * 365 * 86_400_000 > 2 ** 31 ? 2_000_000_000 : 0 }]);
-    await fx.query("update state.calls set deadline_at = now() + interval '1 hour', due_at = now() + interval '1 hour' where tool_call_id = $1", [turn.calls[0]?.tool_call_id]);
-    const call = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id };
-    const opened = await ask("open_call", { ...call, ticket: turn.calls[0]?.ticket, executor: "echo-1", claim_id: "c1", principal: "somebody_else" });
-    expect(opened).toMatchObject({ outcome: "accepted", attempt: 1 });
-    const rows = await fx.query("select principal from state.calls where tool_call_id = $1", [call.tool_call_id]);
-    expect(rows, "its principal is its login, whatever it says").toEqual([{ principal: toolLogin }]);
-    const held = { ...call, capability: opened.capability };
-    expect(await ask("renew_call", held)).toMatchObject({ outcome: "accepted", cancel: false });
-    expect(await ask("put_result_card", { ...held, content: { status: "success", result: 1 }, card_id: fx.ids.mint("card") })).toMatchObject({ outcome: "accepted" });
-    const stolen = await fx.kernel.report({ project_id: PROJECT, tool_call_id: call.tool_call_id ?? "", capability: opened.capability ?? "", principal: "tool.other", content: { status: "success" } });
-    expect(stolen, "the capability is no use to another principal").toEqual({ outcome: "rejected", code: "auth_failed" });
-    expect(await ask("report", { ...held, content: { status: "success", result: 1 } })).toMatchObject({ outcome: "accepted" });
   });
 
-  it("cannot open a call without its ticket by claiming a target", async () => {
-    const turn = await fx.suspended();
-    expect(await ask("open_call", { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id, target: "echo", executor: "e", claim_id: "c" })).toEqual({ outcome: "rejected", code: "auth_failed" });
-  });
+if (needsRoles)
+  describe("a tool's login", () => {
+    let tool: Database;
+    let kernel: Database;
+    const suffix = Math.trunc(performance.timeOrigin).toString(36);
+    const toolLogin = `echo_tool_${suffix}`;
+    const kernelLogin = `node_${suffix}`;
 
-  it("meets the JSON gate again: depth, __proto__, numbers, size", async () => {
-    const deep = `${"[".repeat(100)}1${"]".repeat(100)}`;
-    for (const content of [`{"status":"success","result":${deep}}`, '{"status":"success","result":{"__proto__":1}}', '{"status":"success","result":1e400}', `{"status":"success","result":"${"x".repeat(4_200_000)}"}`]) {
-      const item = `[{"project_id":"p1","tool_call_id":"tc_x","capability":"","content":${content}}]`;
-      await expect(tool.query("select l0.report($1::jsonb) as answer", [item])).rejects.toThrow(/too_deep|forbidden_key|schema_invalid|payload_too_large/);
+    beforeAll(async () => {
+      await fx.store.database.script(rolesSql);
+      await fx.store.database.script(rolesSql); // Running it again changes nothing.
+      await fx.store.database.script(
+        `create role ${toolLogin} login in role tessera_tool; create role ${kernelLogin} login in role tessera_kernel;`,
+      );
+      tool = await fx.store.another({ user: toolLogin });
+      kernel = await fx.store.another({ user: kernelLogin });
+    });
+    afterAll(async () => {
+      await fx.store.database.script(`drop role ${toolLogin}; drop role ${kernelLogin};`);
+    });
+
+    for (const statement of FORBIDDEN) {
+      it(`is refused: ${statement}`, async () => {
+        const before = await fx.everything();
+        const error = await tool.query(statement).then(
+          () => null,
+          (refusal: unknown) => refusal,
+        );
+        expect(error).toBeInstanceOf(DatabaseError);
+        expect((error as DatabaseError).kind).toBe("forbidden");
+        expect(await fx.everything()).toBe(before);
+      });
     }
-    await expect(tool.query("select l0.report($1::jsonb)", [JSON.stringify(Array(65).fill({}))])).rejects.toThrow(/at most 64/);
-    await expect(tool.query("select l0.report($1::jsonb)", ["{}"])).rejects.toThrow(/array/);
-  });
 
-  it("is all that a node needs from its own role: a turn runs under tessera_kernel, and cards stay as they are", async () => {
-    const node = fx.anotherKernel(kernel);
-    const agent = await fx.newAgent();
-    const worker = fx.ids.mint("worker");
-    await node.renewWorker({ worker_id: worker, worker_target: "workers" });
-    await node.enqueueTurn({ project_id: PROJECT, agent_id: agent });
-    const started = await node.resume({ project_id: PROJECT, agent_id: agent, worker_id: worker });
-    if (started.outcome !== "accepted") throw new Error(JSON.stringify(started));
-    const { project_id, agent_id, agent_turn_id, turn_epoch } = started;
-    const suspended = await node.suspendOnCalls({ project_id, agent_id, agent_turn_id, turn_epoch, step_id: fx.ids.mint("step"), thought: { content: { text: "" } }, calls: [fx.call()] });
-    if (suspended.outcome === "rejected") throw new Error(suspended.code);
-    const opened = await node.openCall({ project_id, tool_call_id: suspended.calls[0]?.tool_call_id ?? "", ticket: suspended.calls[0]?.ticket ?? "", executor: "e" });
-    if (opened.outcome === "rejected") throw new Error(opened.code);
-    await node.report({ project_id, tool_call_id: opened.tool_call_id, capability: opened.capability, content: { status: "success" } });
-    const resumed = await node.resume({ project_id, agent_id, worker_id: worker });
-    if (resumed.outcome !== "accepted") throw new Error(JSON.stringify(resumed));
-    expect((await node.finishTurn({ project_id, agent_id, agent_turn_id, turn_epoch: resumed.turn_epoch, status: "success" })).outcome).toBe("accepted");
-    await node.stopTurn({ project_id, agent_turn_id: "turn_none" });
-    await node.sweep();
-    for (const statement of ["update card.cards set content = '{}'", "delete from card.cards", "update state.events set status = 'x'", "delete from state.calls"]) {
-      await expect(kernel.query(statement)).rejects.toMatchObject({ kind: "forbidden" });
-    }
+    const ask = async (name: string, item: object) => {
+      const rows = await tool.query<{ answer: { outcome: string; code?: string; capability?: string }[] }>(
+        `select l0.${name}($1::jsonb) as answer`,
+        [JSON.stringify([item])],
+      );
+      return rows[0]?.answer[0] ?? { outcome: "none" };
+    };
+
+    it("can open, renew, save a card and report, as itself", async () => {
+      // Real time: these functions take none.
+      const turn = await fx.suspended();
+      await fx.query(
+        "update state.calls set deadline_at = now() + interval '1 hour', due_at = now() + interval '1 hour' where tool_call_id = $1",
+        [turn.calls[0]?.tool_call_id],
+      );
+      const call = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id };
+      const opened = await ask("open_call", {
+        ...call,
+        ticket: turn.calls[0]?.ticket,
+        executor: "echo-1",
+        claim_id: "c1",
+        principal: "somebody_else",
+      });
+      expect(opened).toMatchObject({ outcome: "accepted", attempt: 1 });
+      const rows = await fx.query("select principal from state.calls where tool_call_id = $1", [call.tool_call_id]);
+      expect(rows, "its principal is its login, whatever it says").toEqual([{ principal: toolLogin }]);
+      const held = { ...call, capability: opened.capability };
+      expect(await ask("renew_call", held)).toMatchObject({ outcome: "accepted", cancel: false });
+      expect(
+        await ask("put_result_card", {
+          ...held,
+          content: { status: "success", result: 1 },
+          card_id: fx.ids.mint("card"),
+        }),
+      ).toMatchObject({ outcome: "accepted" });
+      const stolen = await fx.kernel.report({
+        project_id: PROJECT,
+        tool_call_id: call.tool_call_id ?? "",
+        capability: opened.capability ?? "",
+        principal: "tool.other",
+        content: { status: "success" },
+      });
+      expect(stolen, "the capability is no use to another principal").toEqual({
+        outcome: "rejected",
+        code: "auth_failed",
+      });
+      expect(await ask("report", { ...held, content: { status: "success", result: 1 } })).toMatchObject({
+        outcome: "accepted",
+      });
+    });
+
+    it("cannot open a call without its ticket by claiming a target", async () => {
+      const turn = await fx.suspended();
+      expect(
+        await ask("open_call", {
+          project_id: PROJECT,
+          tool_call_id: turn.calls[0]?.tool_call_id,
+          target: "echo",
+          executor: "e",
+          claim_id: "c",
+        }),
+      ).toEqual({ outcome: "rejected", code: "auth_failed" });
+    });
+
+    it("meets the JSON gate again: depth, __proto__, numbers, size", async () => {
+      const deep = `${"[".repeat(100)}1${"]".repeat(100)}`;
+      for (const content of [
+        `{"status":"success","result":${deep}}`,
+        '{"status":"success","result":{"__proto__":1}}',
+        '{"status":"success","result":1e400}',
+        `{"status":"success","result":"${"x".repeat(4_200_000)}"}`,
+      ]) {
+        const item = `[{"project_id":"p1","tool_call_id":"tc_x","capability":"","content":${content}}]`;
+        await expect(tool.query("select l0.report($1::jsonb) as answer", [item])).rejects.toThrow(
+          /too_deep|forbidden_key|schema_invalid|payload_too_large/,
+        );
+      }
+      await expect(tool.query("select l0.report($1::jsonb)", [JSON.stringify(Array(65).fill({}))])).rejects.toThrow(
+        /at most 64/,
+      );
+      await expect(tool.query("select l0.report($1::jsonb)", ["{}"])).rejects.toThrow(/array/);
+    });
+
+    it("is all that a node needs from its own role: a turn runs under tessera_kernel, and cards stay as they are", async () => {
+      const node = fx.anotherKernel(kernel);
+      const agent = await fx.newAgent();
+      const worker = fx.ids.mint("worker");
+      await node.renewWorker({ worker_id: worker, worker_target: "workers" });
+      await node.enqueueTurn({ project_id: PROJECT, agent_id: agent });
+      const started = await node.resume({ project_id: PROJECT, agent_id: agent, worker_id: worker });
+      if (started.outcome !== "accepted") throw new Error(JSON.stringify(started));
+      const { project_id, agent_id, agent_turn_id, turn_epoch } = started;
+      const suspended = await node.suspendOnCalls({
+        project_id,
+        agent_id,
+        agent_turn_id,
+        turn_epoch,
+        step_id: fx.ids.mint("step"),
+        thought: { content: { text: "" } },
+        calls: [fx.call()],
+      });
+      if (suspended.outcome === "rejected") throw new Error(suspended.code);
+      const opened = await node.openCall({
+        project_id,
+        tool_call_id: suspended.calls[0]?.tool_call_id ?? "",
+        ticket: suspended.calls[0]?.ticket ?? "",
+        executor: "e",
+      });
+      if (opened.outcome === "rejected") throw new Error(opened.code);
+      await node.report({
+        project_id,
+        tool_call_id: opened.tool_call_id,
+        capability: opened.capability,
+        content: { status: "success" },
+      });
+      const resumed = await node.resume({ project_id, agent_id, worker_id: worker });
+      if (resumed.outcome !== "accepted") throw new Error(JSON.stringify(resumed));
+      expect(
+        (
+          await node.finishTurn({
+            project_id,
+            agent_id,
+            agent_turn_id,
+            turn_epoch: resumed.turn_epoch,
+            status: "success",
+          })
+        ).outcome,
+      ).toBe("accepted");
+      await node.stopTurn({ project_id, agent_turn_id: "turn_none" });
+      await node.sweep();
+      for (const statement of [
+        "update card.cards set content = '{}'",
+        "delete from card.cards",
+        "update state.events set status = 'x'",
+        "delete from state.calls",
+      ]) {
+        await expect(kernel.query(statement)).rejects.toMatchObject({ kind: "forbidden" });
+      }
+    });
   });
-});

@@ -10,9 +10,9 @@
 import type { Bus, BusCapabilities, BusHealth, BusMessage, Subscription } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
 import { MESSAGE_BYTES_MAX } from "@tessera/protocol";
-import { ACK_WAIT_MS, DELIVER_MAX, Dispatcher } from "./dispatcher.ts";
-import { assertMessageFits } from "./message-bytes.ts";
-import { type LocalClock, systemClock } from "./system-clock.ts";
+import { ACK_WAIT_MS, DELIVER_MAX, Dispatcher } from "../delivery/dispatcher.ts";
+import { type LocalClock, localClock } from "../delivery/local-clock.ts";
+import { assertMessageFits } from "../delivery/message-bytes.ts";
 
 export interface MemoryBusOptions {
   /** How long a delivery may stay unanswered before it is given to someone again. */
@@ -41,7 +41,7 @@ class MemoryBus implements Bus {
     this.#dispatcher = new Dispatcher({
       ackWaitMs: options.ackWaitMs ?? ACK_WAIT_MS,
       deliverMax: options.maxDeliver ?? DELIVER_MAX,
-      clock: options.clock ?? systemClock,
+      clock: options.clock ?? localClock,
       keepsForAbsent: true,
       onWarning: options.onWarning ?? (() => {}),
     });

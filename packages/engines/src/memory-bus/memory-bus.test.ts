@@ -2,8 +2,8 @@
 
 import type { Bus, BusMessage, Delivery } from "@tessera/kernel/ports";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import type { LocalClock } from "../delivery/local-clock.ts";
 import { openMemoryBus } from "./index.ts";
-import type { LocalClock } from "./system-clock.ts";
 
 const ACK_WAIT_MS = 1_000;
 const PATTERN = "cg.v1r4.*.*.cmd.tool.echo.>";

@@ -2,10 +2,10 @@
 
 import type { NatsConnection, Subscription as NatsSubscription } from "@nats-io/transport-node";
 import type { SubscribeOptions } from "@tessera/kernel/ports";
-import { ACK_WAIT_MS, Dispatcher } from "../memory-bus/dispatcher.ts";
-import type { Handler } from "../memory-bus/group.ts";
-import { systemClock } from "../memory-bus/system-clock.ts";
-import type { Warnings } from "../memory-bus/warnings.ts";
+import { ACK_WAIT_MS, Dispatcher } from "../delivery/dispatcher.ts";
+import type { Handler } from "../delivery/group.ts";
+import { localClock } from "../delivery/local-clock.ts";
+import type { Warnings } from "../delivery/warnings.ts";
 import { decodeMessage } from "./message.ts";
 
 export class Broadcast {
@@ -20,7 +20,7 @@ export class Broadcast {
     this.#dispatcher = new Dispatcher({
       ackWaitMs: ACK_WAIT_MS,
       deliverMax: 1,
-      clock: systemClock,
+      clock: localClock,
       keepsForAbsent: false,
       onWarning: (warning) => warnings.tell(warning),
     });

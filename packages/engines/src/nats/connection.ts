@@ -14,8 +14,8 @@ import {
   type NodeConnectionOptions,
   PermissionViolationError,
 } from "@nats-io/transport-node";
-import { pause, pauseMs } from "../memory-bus/backoff.ts";
-import type { Warnings } from "../memory-bus/warnings.ts";
+import { pause, pauseMs } from "../delivery/backoff.ts";
+import type { Warnings } from "../delivery/warnings.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PING_INTERVAL_MS = 5_000;

@@ -8,10 +8,10 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, Subscription as NatsSubscription } from "@nats-io/transport-node";
 import type { StreamSpec } from "@tessera/protocol";
-import { pause, pauseMs } from "../memory-bus/backoff.ts";
-import { IN_FLIGHT_DEFAULT, THROW_DELAYS_MS } from "../memory-bus/dispatcher.ts";
-import type { Handler } from "../memory-bus/group.ts";
-import type { Warnings } from "../memory-bus/warnings.ts";
+import { pause, pauseMs } from "../delivery/backoff.ts";
+import { IN_FLIGHT_DEFAULT, THROW_DELAYS_MS } from "../delivery/dispatcher.ts";
+import type { Handler } from "../delivery/group.ts";
+import type { Warnings } from "../delivery/warnings.ts";
 import { describe } from "./connection.ts";
 import { type DeliveryOwner, NatsDelivery } from "./nats-delivery.ts";
 import { Pull } from "./pull.ts";

@@ -19,9 +19,9 @@ import type {
 } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
 import { MESSAGE_BYTES_MAX } from "@tessera/protocol";
-import type { Handler } from "../memory-bus/group.ts";
-import { readPattern, readSubject } from "../memory-bus/subject.ts";
-import { Warnings } from "../memory-bus/warnings.ts";
+import type { Handler } from "../delivery/group.ts";
+import { readPattern, readSubject } from "../delivery/subject.ts";
+import { Warnings } from "../delivery/warnings.ts";
 import { Broadcast } from "./broadcast.ts";
 import { Connection, type ConnectionOptions } from "./connection.ts";
 import { DurableConsumer } from "./durable-consumer.ts";

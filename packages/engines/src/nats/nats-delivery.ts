@@ -5,7 +5,7 @@
 
 import { type Msg, type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { BusHeaders, Delivery } from "@tessera/kernel/ports";
-import { DELIVER_MAX } from "../memory-bus/dispatcher.ts";
+import { DELIVER_MAX } from "../delivery/dispatcher.ts";
 import { decodeHeaders } from "./message.ts";
 
 const ACK = new TextEncoder().encode("+ACK");

@@ -6,8 +6,8 @@
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import { streamsOf } from "@tessera/protocol";
-import { pause, pauseMs } from "../memory-bus/backoff.ts";
-import type { Warnings } from "../memory-bus/warnings.ts";
+import { pause, pauseMs } from "../delivery/backoff.ts";
+import type { Warnings } from "../delivery/warnings.ts";
 import { describe } from "./connection.ts";
 import { ensureStream } from "./topology.ts";
 

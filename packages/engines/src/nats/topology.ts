@@ -24,9 +24,9 @@ import {
 import { nanos, PermissionViolationError } from "@nats-io/transport-node";
 import { BusError } from "@tessera/kernel/ports";
 import { DURABLE_CHARS_MAX, type StreamSpec, safeLabel, streamsOf } from "@tessera/protocol";
-import { pause } from "../memory-bus/backoff.ts";
-import { ACK_WAIT_MS, DELIVER_MAX } from "../memory-bus/dispatcher.ts";
-import type { PatternParts } from "../memory-bus/subject.ts";
+import { pause } from "../delivery/backoff.ts";
+import { ACK_WAIT_MS, DELIVER_MAX } from "../delivery/dispatcher.ts";
+import type { PatternParts } from "../delivery/subject.ts";
 
 /** The oldest go first; the database still knows what they rang for. */
 const STREAM_MESSAGES_MAX = 10_000_000;

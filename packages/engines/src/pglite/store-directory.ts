@@ -7,7 +7,7 @@
 
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { PGlite } from "@electric-sql/pglite";
@@ -41,8 +41,11 @@ export async function openInMemory(snapshot: Snapshot | undefined): Promise<PGli
   return await PGlite.create(snapshot === undefined ? {} : { loadDataDir: await asTar(snapshot) });
 }
 
+/** Level by level: where a file system refuses with ENOENT (/proc does), Node's own recursive mkdir never returns. */
 export function makeDirectory(directory: string): void {
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const missing: string[] = [];
+  for (let path = resolve(directory); !existsSync(path); path = dirname(path)) missing.unshift(path);
+  for (const path of missing) mkdirSync(path, { mode: 0o700 });
 }
 
 /** S1 */

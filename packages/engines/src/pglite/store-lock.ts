@@ -115,7 +115,7 @@ class LockPlace {
 
   constructor(directory: string) {
     this.path = join(directory, "lock");
-    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    if (!existsSync(this.path)) mkdirSync(this.path, { recursive: true, mode: 0o700 });
     if (Buffer.byteLength(this.socketOf("0".repeat(16))) <= SOCKET_PATH_BYTES_MAX) return;
     this.#alias = mkdtempSync(join(tmpdir(), "tsr-"));
     symlinkSync(this.path, join(this.#alias, "d"));

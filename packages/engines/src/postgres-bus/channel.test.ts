@@ -1,7 +1,7 @@
 import { formatSubject, matchesPattern, SUBJECT_CATEGORIES, SUBJECT_COMPONENTS } from "@tessera/protocol";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { readPattern, readSubject } from "../memory-bus/subject.ts";
+import { readPattern, readSubject } from "../delivery/subject.ts";
 import { assertChannelPrefix, channelsOf } from "./channel.ts";
 import { decodePayload, encodePayload } from "./payload.ts";
 

@@ -9,7 +9,7 @@
 //   H2. If a pattern matches a subject, the pattern's channels include the subject's.
 
 import { SUBJECT_COMPONENTS } from "@tessera/protocol";
-import type { PatternParts } from "../memory-bus/subject.ts";
+import type { PatternParts } from "../delivery/subject.ts";
 
 const BUCKETS = 16;
 /** A channel is a name of at most 63 bytes; ours adds up to 13. */

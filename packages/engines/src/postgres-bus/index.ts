@@ -22,11 +22,11 @@ import type {
 } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
 import type pg from "pg";
-import { ACK_WAIT_MS, DELIVER_MAX, Dispatcher } from "../memory-bus/dispatcher.ts";
-import type { Handler } from "../memory-bus/group.ts";
-import { readPattern, readSubject } from "../memory-bus/subject.ts";
-import { systemClock } from "../memory-bus/system-clock.ts";
-import { Warnings } from "../memory-bus/warnings.ts";
+import { ACK_WAIT_MS, DELIVER_MAX, Dispatcher } from "../delivery/dispatcher.ts";
+import type { Handler } from "../delivery/group.ts";
+import { localClock } from "../delivery/local-clock.ts";
+import { readPattern, readSubject } from "../delivery/subject.ts";
+import { Warnings } from "../delivery/warnings.ts";
 import { assertChannelPrefix, channelsOf } from "./channel.ts";
 import { Link } from "./link.ts";
 import { decodePayload, encodePayload, MESSAGE_BYTES_MAX } from "./payload.ts";
@@ -72,7 +72,7 @@ class PostgresBus implements Bus {
     this.#dispatcher = new Dispatcher({
       ackWaitMs: ACK_WAIT_MS,
       deliverMax: DELIVER_MAX,
-      clock: systemClock,
+      clock: localClock,
       keepsForAbsent: false,
       onWarning: (warning) => warnings.tell(warning),
     });

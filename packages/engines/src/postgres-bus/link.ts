@@ -5,8 +5,8 @@
 //   K3. A connection that does not answer a probe is given up; its socket is left to the operating system.
 
 import pg from "pg";
-import { pause, pauseMs } from "../memory-bus/backoff.ts";
-import type { Warnings } from "../memory-bus/warnings.ts";
+import { pause, pauseMs } from "../delivery/backoff.ts";
+import type { Warnings } from "../delivery/warnings.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PROBE_INTERVAL_MS = 10_000;

@@ -8,7 +8,7 @@
 import { isUtf8 } from "node:buffer";
 import type { BusMessage } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
-import { assertMessageFits } from "../memory-bus/message-bytes.ts";
+import { assertMessageFits } from "../delivery/message-bytes.ts";
 
 const PAYLOAD_BYTES_MAX = 7_999;
 /** What fits in any case: as base64 (7,200 bytes), with the longest subject and the JSON of some forty headers. */

@@ -12,8 +12,8 @@ import type { BusMessage, SubscribeOptions, Subscription, Timer } from "@tessera
 import { BusError } from "@tessera/kernel/ports";
 import { matchesPattern } from "@tessera/protocol";
 import { type Answer, type Envelope, Group, type Handler, LocalDelivery, type Member } from "./group.ts";
+import type { LocalClock } from "./local-clock.ts";
 import { readPattern, readSubject } from "./subject.ts";
-import type { LocalClock } from "./system-clock.ts";
 
 export const IN_FLIGHT_DEFAULT = 64;
 /** Reference §1.4. */

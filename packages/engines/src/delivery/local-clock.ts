@@ -1,10 +1,11 @@
-// The time of this process, for local intervals. Its timers never keep a process alive that has nothing else to do.
+// Time inside a bus adapter: pauses, redeliveries, ack waits. Unlike the clock of ../system, its timers never keep a
+// process alive: a redelivery that nobody is there to see needs no process.
 
 import type { Clock } from "@tessera/kernel/ports";
 
 export type LocalClock = Pick<Clock, "monotonicMs" | "after">;
 
-export const systemClock: LocalClock = {
+export const localClock: LocalClock = {
   monotonicMs: () => performance.now(),
   after(ms, task) {
     const timer = setTimeout(task, ms);
