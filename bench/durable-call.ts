@@ -5,7 +5,7 @@
 //
 // Without --nats the two processes meet over LISTEN/NOTIFY.
 
-import { fork } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { parseArgs } from "node:util";
 import { openNatsBus } from "@tessera/engines/nats";
@@ -71,6 +71,7 @@ async function runToolService(): Promise<void> {
       });
     },
   );
+  process.on("message", () => process.send?.(process.cpuUsage()));
   process.send?.("ready");
 }
 
@@ -81,6 +82,8 @@ interface Figure {
   readonly p50_ms: number;
   readonly p99_ms: number;
   readonly per_second: number;
+  readonly agent_cpu_us: number;
+  readonly tool_cpu_us: number;
   readonly cost: Record<string, number>;
 }
 
@@ -113,9 +116,14 @@ async function runAgent(): Promise<void> {
     await repeat(turns.slice(0, concurrency), 1_000, lane);
     const seconds = Number(flags.seconds);
     const { result, cost } = await withCost(flags.postgres ?? "", async () => {
+      const cpu = process.cpuUsage();
+      const toolCpu = await cpuOf(child);
       const begin = performance.now();
       const latencies = await repeat(turns.slice(0, concurrency), seconds * 1_000, lane);
-      return { latencies, elapsed: (performance.now() - begin) / 1_000 };
+      const elapsed = (performance.now() - begin) / 1_000;
+      const spent = process.cpuUsage(cpu);
+      const toolSpent = await cpuOf(child);
+      return { latencies, elapsed, agentCpu: spent.user + spent.system, toolCpu: toolSpent - toolCpu };
     });
     const { latencies, elapsed } = result;
     latencies.sort((a, b) => a - b);
@@ -126,6 +134,8 @@ async function runAgent(): Promise<void> {
       p50_ms: round(latencies[latencies.length >> 1] ?? 0),
       p99_ms: round(latencies[Math.floor(latencies.length * 0.99)] ?? 0),
       per_second: Math.round(latencies.length / elapsed),
+      agent_cpu_us: Math.round(result.agentCpu / latencies.length),
+      tool_cpu_us: Math.round(result.toolCpu / latencies.length),
       cost: readCost(cost, latencies.length),
     });
   }
@@ -194,6 +204,13 @@ async function repeat<Lane>(
     }),
   );
   return latencies;
+}
+
+/** Microseconds of CPU that the tool service has used. */
+async function cpuOf(child: ChildProcess): Promise<number> {
+  child.send("cpu");
+  const [usage] = (await once(child, "message")) as [NodeJS.CpuUsage];
+  return usage.user + usage.system;
 }
 
 function round(value: number): number {

@@ -10,6 +10,7 @@ import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
 import { systemIds } from "@tessera/engines/system";
 import { type Database, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
 import { createTestDatabases, TestChild, type TestDatabase, type TestEngine } from "@tessera/testkit";
+import { afterAll } from "vitest";
 import { type EffectLedger, FileLedger } from "../scenarios/effect-ledger.ts";
 import type { NodeConfig, StoreAddress } from "./node-process.ts";
 
@@ -121,6 +122,10 @@ export async function withCrashStore<T>(
 
 let template: Promise<string> | null = null;
 
+afterAll(async () => {
+  if (template !== null) rmSync(await template, { recursive: true, force: true });
+});
+
 /** A migrated data directory, made once per process and copied for each test. */
 function templateDirectory(): Promise<string> {
   template ??= makeTemplate();
@@ -129,7 +134,6 @@ function templateDirectory(): Promise<string> {
 
 async function makeTemplate(): Promise<string> {
   const directory = mkdtempSync(join(tmpdir(), "tessera-crash-template-"));
-  process.once("exit", () => rmSync(directory, { recursive: true, force: true }));
   const snapshot = await cachedSnapshot(`crash-${SCHEMA_DIGEST.slice(0, 24)}`, async () => {
     const database = await openPglite();
     await migrate(database);

@@ -87,7 +87,7 @@ describe.each(["postgres", "nats"] as const)("a cluster of two processes over th
     console.log(`seed ${seed.value}`);
     await withSeed(async (value) => {
       const random = seededRandom(value);
-      const turns = planTurns(8, 6, 500);
+      const turns = planTurns(8, 10, 1_000);
       const server = await startPostgres();
       const natsUrl = bus === "nats" ? { natsUrl: inject("natsUrl") } : {};
       try {

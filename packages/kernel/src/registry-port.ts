@@ -1,8 +1,8 @@
 // Projects, the roster, tool definitions, standalone cards and boxes, dead letters.
 
 import { createHash } from "node:crypto";
-import { CARD_CONTENT_BYTES_MAX, gateJson } from "@tessera/protocol";
 import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
+import { answering, checkIds, gateCard } from "./request-gate.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
 
 export interface ProjectRecord {
@@ -81,13 +81,24 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
   });
   const putDeadLetter = transition<DeadLetter, WriteOutcome>(world, "put_dead_letters");
   return {
-    putProject: (project) => putProject(project),
-    putAgent: (agent) => putAgent(agent),
+    putProject: (project) =>
+      answering(async () => {
+        checkIds({ project_id: project.project_id });
+        return await putProject(project);
+      }),
+    putAgent: (agent) =>
+      answering(async () => {
+        checkIds({ project_id: agent.project_id, agent_id: agent.agent_id, worker_target: agent.worker_target });
+        return await putAgent(agent);
+      }),
     putTool: (tool) => putTool({ ...tool, digest: toolDigest(tool) }),
     removeTool: (tool) => putTool({ ...tool, removed: true }) as Promise<WriteOutcome>,
-    putCard: (card) =>
-      putCard({ ...card, content: gateJson(card.content, { bytesMax: CARD_CONTENT_BYTES_MAX }) as JsonObject }),
-    putBox: (box) => putBox(box),
+    putCard: (card) => answering(async () => await putCard(gateCard(card))),
+    putBox: (box) =>
+      answering(async () => {
+        checkIds({ project_id: box.project_id, box_id: box.box_id });
+        return await putBox(box);
+      }),
     putDeadLetter: (letter) => putDeadLetter(letter),
   };
 }

@@ -1,15 +1,12 @@
 // What asks for turns and what runs them: enqueue, take forward, send calls out, finish, stop.
 
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import {
   AFTER_EXECUTION_DEFAULT,
-  ARGUMENTS_BYTES_MAX,
   ATTEMPTS_MAX_DEFAULT,
   CALL_DEADLINE_MARGIN_MS,
-  CARD_CONTENT_BYTES_MAX,
   DEFER_DELAYS_MS,
   DEFERRALS_MAX,
-  gateJson,
   TOOL_TIMEOUT_MS,
 } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -37,6 +34,7 @@ import type {
   WriteOutcome,
 } from "./outcomes.ts";
 import type { Ids } from "./ports.ts";
+import { answering, checkIds, checkTarget, gateArguments, gateCard } from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
 export interface TurnPort {
@@ -87,81 +85,65 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
   const renew = transition<WorkerRequest, WorkerOutcome>(world, "renew_worker", { keyOf: (item) => item.worker_id });
 
   return {
-    async enqueueTurn(request) {
-      const turnId = request.agent_turn_id ?? ids.mint("turn");
-      const outcome = await enqueue({
-        ...(request as unknown as JsonObject),
-        agent_turn_id: turnId,
-        trace_id: request.trace_id ?? ids.traceId(),
-        span_id: request.span_id ?? ids.spanId(),
-        new_box_ids: [ids.mint("box"), ids.mint("box")],
-        context_cards: (request.context_cards ?? []).map((card) => gateCard(card)) as never,
-      });
-      if (outcome.outcome === "accepted") announcer.announce({ wakes: [outcome.wake] });
-      return outcome;
-    },
+    enqueueTurn: (request) =>
+      answering(async () => {
+        const {
+          project_id,
+          agent_id,
+          channel_id,
+          agent_turn_id = ids.mint("turn"),
+          profile_box_id,
+          context_box_id,
+        } = request;
+        checkIds({ project_id, agent_id, channel_id, agent_turn_id, profile_box_id, context_box_id });
+        checkIds({ correlation_id: request.correlation_id, output_box_id: request.output_box_id });
+        const outcome = await enqueue({
+          ...(request as unknown as JsonObject),
+          agent_turn_id,
+          trace_id: request.trace_id ?? ids.traceId(),
+          span_id: request.span_id ?? ids.spanId(),
+          new_box_ids: [ids.mint("box"), ids.mint("box")],
+          context_cards: (request.context_cards ?? []).map(gateCard) as unknown as JsonObject[],
+        });
+        if (outcome.outcome === "accepted") announcer.announce({ wakes: [outcome.wake] });
+        return outcome;
+      }),
 
     async resume(request) {
-      const capability = randomBytes(32);
-      const outcome = await take({ ...request, cap_sha256: sha256Hex(capability) });
-      return outcome.outcome === "rejected" ? outcome : { ...outcome, capability: capability.toString("hex") };
+      const capability = mintCapability(ids);
+      const outcome = await take({ ...request, cap_sha256: sha256OfHex(capability) });
+      return outcome.outcome === "rejected" ? outcome : { ...outcome, capability };
     },
 
-    async suspendOnCalls(request) {
-      const calls = request.calls.map((call) => completeCall(call, ids));
-      const outcome = await suspend({
-        project_id: request.project_id,
-        agent_id: request.agent_id,
-        agent_turn_id: request.agent_turn_id,
-        turn_epoch: request.turn_epoch,
-        step_id: request.step_id,
-        thought: {
-          card_id: request.thought.card_id ?? ids.mint("card"),
-          content: gateJson(request.thought.content, { bytesMax: CARD_CONTENT_BYTES_MAX }),
-          metadata: request.thought.metadata,
-        },
-        calls: calls.map((call) => call.item),
-      } as TurnHold);
-      if (outcome.outcome === "rejected") return outcome;
-      const commands: Command[] = [];
-      const answered = outcome.calls.map((answer, n) => {
-        const call = calls[n];
-        if (call === undefined) return answer;
-        if (answer.ticket !== null) {
-          commands.push({
-            project_id: request.project_id,
-            channel_id: outcome.channel_id,
-            agent_id: request.agent_id,
-            agent_turn_id: request.agent_turn_id,
-            turn_epoch: request.turn_epoch,
-            step_id: request.step_id,
-            tool_call_id: answer.tool_call_id,
-            tool_call_card_id: call.item.card_id,
-            tool_name: call.item.tool_name,
-            after_execution: call.item.after_execution,
-            target_subject: call.item.target_subject,
-            recursion_depth: outcome.recursion_depth,
-            trace_id: outcome.trace_id,
-            span_id: call.item.span_id,
-            parent_step_id: outcome.parent_step_id,
-            parent_agent_id: request.parent_agent_id ?? null,
-            parent_agent_turn_id: request.parent_agent_turn_id ?? null,
-            ticket: answer.ticket,
-          });
-        }
-        return call.capability === null ? answer : { ...answer, capability: call.capability };
-      });
-      // A step that was already there may have been announced or not; ringing twice is harmless, and the ids of the cards
-      // may differ from this request's, so the sweeper does it.
-      if (outcome.outcome === "accepted") announcer.announce({ commands });
-      return { ...outcome, calls: answered };
-    },
+    suspendOnCalls: (request) =>
+      answering(async () => {
+        checkIds({ step_id: request.step_id, card_id: request.thought.card_id });
+        const calls = request.calls.map((call) => completeCall(call, request.project_id, ids));
+        const thought = gateCard({ card_id: ids.mint("card"), ...request.thought, type: "agent.thought" });
+        const outcome = await suspend({
+          ...pickHold(request),
+          step_id: request.step_id,
+          thought: { card_id: thought.card_id, content: thought.content, metadata: thought.metadata },
+          calls: calls.map((call) => call.item),
+        } as TurnHold);
+        if (outcome.outcome === "rejected") return outcome;
+        // A step that was already there may have been announced or not; the ids of its cards may differ from this
+        // request's, so ringing for it is left to the sweeper.
+        if (outcome.outcome === "accepted") announcer.announce({ commands: commandsOf(request, outcome, calls) });
+        return {
+          ...outcome,
+          calls: outcome.calls.map((answer, n) => {
+            const capability = calls[n]?.capability ?? null;
+            return capability === null ? answer : { ...answer, capability };
+          }),
+        };
+      }),
 
     applyResults: (request) => apply(request),
-    appendCards: (request) => append({ ...request, cards: request.cards.map(gateCard) }),
+    appendCards: (request) => answering(() => append({ ...request, cards: request.cards.map(gateCard) })),
 
     async finishTurn(request) {
-      const outcome = await finish(gateFinish(request));
+      const outcome = await answering(() => finish(gateFinish(request)));
       if (outcome.outcome !== "accepted") return outcome;
       announcer.announce({
         wakes: [outcome.wake],
@@ -218,14 +200,18 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
   };
 }
 
-function completeCall(call: CallDraft, ids: Ids) {
+type CompleteCall = ReturnType<typeof completeCall>;
+
+function completeCall(call: CallDraft, projectId: string, ids: Ids) {
+  checkIds({ tool_call_id: call.tool_call_id, card_id: call.card_id });
+  checkTarget(call.target_subject, projectId);
   const isLocal = call.local === true;
-  const capability = isLocal ? randomBytes(32) : null;
+  const capability = isLocal ? mintCapability(ids) : null;
   const item = {
     tool_call_id: call.tool_call_id,
     card_id: call.card_id ?? ids.mint("card"),
     tool_name: call.tool_name,
-    arguments: gateJson(call.arguments, { bytesMax: ARGUMENTS_BYTES_MAX }),
+    arguments: gateArguments(call.arguments),
     target_subject: call.target_subject,
     author_id: call.author_id,
     span_id: call.span_id ?? ids.spanId(),
@@ -237,14 +223,44 @@ function completeCall(call: CallDraft, ids: Ids) {
     backoff_ms: call.backoff_ms ?? RETRY_BACKOFF_MS,
     can_reconcile: call.can_reconcile ?? false,
     local: isLocal,
-    cap_sha256: capability === null ? undefined : sha256Hex(capability),
+    cap_sha256: capability === null ? undefined : sha256OfHex(capability),
     metadata: call.metadata,
   };
-  return { item, capability: capability?.toString("hex") ?? null };
+  return { item, capability };
 }
 
-function gateCard(card: CardDraft): CardDraft {
-  return { ...card, content: gateJson(card.content, { bytesMax: CARD_CONTENT_BYTES_MAX }) as JsonObject };
+function commandsOf(
+  request: StepRequest,
+  outcome: Exclude<SuspendOutcome, { outcome: "rejected" }>,
+  calls: readonly CompleteCall[],
+): Command[] {
+  return outcome.calls.flatMap((answer, n) => {
+    const call = calls[n];
+    if (call === undefined || answer.ticket === null) return [];
+    const { card_id, tool_name, after_execution, target_subject, span_id } = call.item;
+    return {
+      ...pickHold(request),
+      step_id: request.step_id,
+      tool_call_id: answer.tool_call_id,
+      tool_call_card_id: card_id,
+      tool_name,
+      after_execution,
+      target_subject,
+      span_id,
+      channel_id: outcome.channel_id,
+      recursion_depth: outcome.recursion_depth,
+      trace_id: outcome.trace_id,
+      parent_step_id: outcome.parent_step_id,
+      parent_agent_id: request.parent_agent_id ?? null,
+      parent_agent_turn_id: request.parent_agent_turn_id ?? null,
+      ticket: answer.ticket,
+    };
+  });
+}
+
+/** 32 random bytes for calls that this worker claims itself; the store gets only their hash. */
+function mintCapability(ids: Ids): string {
+  return ids.traceId() + ids.traceId();
 }
 
 function gateFinish(request: FinishRequest): FinishRequest {
@@ -266,6 +282,6 @@ function pickHold(hold: TurnHold): TurnHold {
   };
 }
 
-function sha256Hex(bytes: Uint8Array): string {
-  return createHash("sha256").update(bytes).digest("hex");
+function sha256OfHex(hex: string): string {
+  return createHash("sha256").update(hex, "hex").digest("hex");
 }

@@ -9,6 +9,19 @@ function textCard(text: string, card_id = fx.ids.mint("card")) {
   return { project_id: PROJECT, card_id, type: "task.instruction", author_id: "user.ann", content: { text } };
 }
 
+/** Content that is right for its type, so that only the door itself can refuse it. */
+const CONTENT_OF = {
+  "tool.call": {
+    tool_name: "echo__run",
+    arguments: {},
+    status: "called",
+    target_subject: "cg.v1r4.p1.public.cmd.tool.echo.run",
+  },
+  "tool.result": { status: "success", after_execution: "suspend", result: null, error: null },
+  "agent.thought": { text: "x" },
+  "task.deliverable": { text: "x" },
+};
+
 describe("a card", () => {
   it("saved again with the same content is accepted, with another it is a conflict", async () => {
     const card = textCard("one");
@@ -38,8 +51,8 @@ describe("a card", () => {
   });
 
   it("of a kind that only the kernel makes is refused at the open door", async () => {
-    for (const type of ["tool.call", "tool.result", "agent.thought", "task.deliverable"]) {
-      expect(await fx.kernel.putCard({ ...textCard("x"), type })).toMatchObject({
+    for (const [type, content] of Object.entries(CONTENT_OF)) {
+      expect(await fx.kernel.putCard({ ...textCard("x"), type, content })).toMatchObject({
         outcome: "rejected",
         code: "forbidden",
       });
@@ -170,8 +183,8 @@ describe("cards appended by a step", () => {
 
   it("may not be calls or results", async () => {
     const turn = await fx.started();
-    for (const type of ["tool.call", "tool.result"]) {
-      const cards = [{ card_id: fx.ids.mint("card"), type, content: { text: "x" } }];
+    for (const type of ["tool.call", "tool.result"] as const) {
+      const cards = [{ card_id: fx.ids.mint("card"), type, content: CONTENT_OF[type] }];
       expect(await fx.kernel.appendCards({ ...hold(turn), cards })).toEqual({
         outcome: "rejected",
         code: "bad_request",

@@ -1,0 +1,75 @@
+// What the kernel checks about a request before the store sees it: ids, subjects, cards, values (design D9, §6).
+//
+//   G1. A bad request is an answer (`rejected` + code), like every other refusal of the kernel, and changes no row.
+//   G2. Ids end up in subjects, headers and paths; nothing else than an id may get there.
+
+import {
+  ARGUMENTS_BYTES_MAX,
+  CGError,
+  type JsonObject as GatedObject,
+  gateJson,
+  isCardType,
+  parseId,
+  parseSubject,
+  validateCardContent,
+} from "@tessera/protocol";
+import type { CardDraft, JsonObject, Rejected } from "./outcomes.ts";
+
+/** Runs `build`, which may throw a CGError about the request, and turns that into an answer (G1). */
+export async function answering<Outcome>(build: () => Promise<Outcome>): Promise<Outcome | Rejected> {
+  try {
+    return await build();
+  } catch (error) {
+    if (CGError.is(error) && REFUSALS.has(error.code)) return { outcome: "rejected", code: error.code };
+    throw error;
+  }
+}
+
+const REFUSALS: ReadonlySet<string> = new Set([
+  "bad_request",
+  "invalid_id",
+  "invalid_card",
+  "invalid_target_subject",
+  "schema_invalid",
+  "too_deep",
+  "forbidden_key",
+  "payload_too_large",
+]);
+
+/** G2. Undefined and null ids are optional ones that were not given. */
+export function checkIds(ids: Readonly<Record<string, string | null | undefined>>): void {
+  for (const field in ids) {
+    const id = ids[field];
+    if (id !== undefined && id !== null) parseId(id, field);
+  }
+}
+
+export function gateCard(card: CardDraft): CardDraft {
+  checkIds({ card_id: card.card_id, step_id: card.step_id });
+  if (!isCardType(card.type)) {
+    throw new CGError("invalid_card", `there is no card type ${JSON.stringify(card.type)}`, {
+      details: { field: "type" },
+    });
+  }
+  return { ...card, content: validateCardContent(card.type, card.content) as unknown as JsonObject };
+}
+
+export function gateArguments(value: unknown): GatedObject {
+  return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as GatedObject;
+}
+
+/** A command goes to a tool or a system service of the call's own project (reference §5.6). */
+export function checkTarget(subject: string, projectId: string): void {
+  const parts = parseSubject(subject);
+  const isTarget =
+    parts !== null && parts.category === "cmd" && (parts.component === "tool" || parts.component === "sys");
+  if (!isTarget || parts.project_id !== projectId) {
+    throw new CGError(
+      "invalid_target_subject",
+      `a call of project ${projectId} cannot be sent to ${JSON.stringify(subject)}`,
+      {
+        details: { field: "target_subject" },
+      },
+    );
+  }
+}
