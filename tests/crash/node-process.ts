@@ -55,7 +55,7 @@ export interface NodeConfig {
 }
 
 export type NodeMessage =
-  | { readonly event: "ready" | "enqueued" | "drained" | "stopped" }
+  | { readonly event: "ready" | "enqueued" | "thinking" | "drained" | "stopped" }
   | { readonly event: "freed"; readonly workers: number; readonly calls: number }
   /** `ms` after it began to open the store. */
   | { readonly event: "failed"; readonly message: string; readonly name: string; readonly ms: number }
@@ -94,7 +94,7 @@ async function openStore(): Promise<{ database: Database; bus: Bus }> {
 
 async function startRoles(kernel: Kernel, bus: Bus): Promise<void> {
   const { roles, project, targets, leaseMs, thinkMs, stops = [] } = config;
-  const shared = { kernel, buses: [bus], clock, project, leaseMs, ledger: new FileLedger(config.ledger) };
+  const shared = { kernel, bus, clock, project, leaseMs, ledger: new FileLedger(config.ledger) };
   const stopped = new Set(config.turns.filter((turn) => stops.includes(turn.agent_turn_id)).flatMap(callIdsOf));
   if (roles.includes("tools")) {
     for (const target of targets) {
@@ -112,7 +112,10 @@ async function startRoles(kernel: Kernel, bus: Bus): Promise<void> {
     }
   }
   if (roles.includes("worker")) {
-    const think = async () => await new Promise<void>((resolve) => clock.after(thinkMs ?? 0, resolve));
+    const think = async () => {
+      say({ event: "thinking" });
+      await new Promise<void>((resolve) => clock.after(thinkMs ?? 0, resolve));
+    };
     const worker = new ScriptedWorker({
       ...shared,
       ids: systemIds,

@@ -1,6 +1,7 @@
 // A process that was stopped past its lease and goes on as if nothing had happened (F23): everything it writes is
 // refused, and the store does not change by a single row.
 
+import type { Database } from "@tessera/kernel";
 import { waitFor } from "@tessera/testkit";
 import { describe, expect, inject, test } from "vitest";
 import { expectOneOutcomeEach } from "../scenarios/outcome-check.ts";
@@ -29,6 +30,10 @@ const MOVES: readonly { move: string; steps: readonly PlannedStep[]; isLocal: bo
   },
 ];
 
+async function hasOpenCalls(database: Database): Promise<boolean> {
+  return (await database.query("select 1 from state.agent_state_head where open_calls is not null")).length > 0;
+}
+
 function turnOf(steps: readonly PlannedStep[]): PlannedTurn {
   return { agent_id: "agent_a", agent_turn_id: "turn_a", steps };
 }
@@ -53,15 +58,10 @@ describe.each(BUSES)("over the %s bus", (bus) => {
         });
         await paused.waitForMessage<NodeMessage>("ready", (message) => message.event === "ready");
         const client = await store.start({ ...BASE, name: "client", roles: ["client", "tools"], turns });
-        await waitFor(
-          async () => {
-            const heads = await database.query<{ status: string; open_calls: unknown }>(
-              "select status, open_calls from state.agent_state_head",
-            );
-            return heads[0]?.status === "running" && (heads[0].open_calls !== null || !isLocal);
-          },
-          { what: "the first worker to hold the turn" },
-        );
+        // It has read how far its turn is, and is about to write: in the middle of its work, not before it.
+        if (isLocal)
+          await waitFor(() => hasOpenCalls(database), { what: "the worker to be at work on its local call" });
+        else await paused.waitForMessage<NodeMessage>("that it thinks", (message) => message.event === "thinking");
         paused.stop();
         await waitFor(() => isStopped(paused.pid), { what: "the worker to be stopped" });
 

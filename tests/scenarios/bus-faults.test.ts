@@ -1,8 +1,7 @@
 // The bus rings, the database decides (design D4): whatever a bus does to its messages, every call gets its one outcome.
 //
 // The store's time runs faster than the wall's, so that a ring after 5 s takes a fraction of a second. Where no message
-// of the bus can arrive at all, the sweeper's rings come over a line of their own, in the process where workers and
-// tools are: somebody has to tell them.
+// of the bus arrives at all, not even the sweeper's, workers and tools find in the store what was rung in vain.
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -56,7 +55,7 @@ describe.each(ENGINES)("on %s", (engine) => {
     const faulty: FaultyBus[] = [];
     const wrapBus = (bus: Bus) => wrapped(faulty, new FaultyBus(bus, { seed: 1, drop: 1 }));
     await run(
-      { engine, bus: "memory", agents: 10, timeFactor: 20, wrapBus, sweeperHasOwnLine: true },
+      { engine, bus: "memory", agents: 10, timeFactor: 20, wrapBus },
       {
         after: (world) => {
           const dropped = faulty.reduce((sum, bus) => sum + bus.counts.dropped, 0);
@@ -118,7 +117,7 @@ describe.each(ENGINES)("on %s", (engine) => {
   }, async () => {
     const natsUrl = `nats://127.0.0.1:${await freePort()}`;
     await run(
-      { engine, bus: "nats", natsUrl, agents: 5, timeFactor: 20, sweeperHasOwnLine: true },
+      { engine, bus: "nats", natsUrl, agents: 5, timeFactor: 20 },
       {
         after: (world) => {
           expect(world.buses.every((bus) => !bus.health().connected)).toBe(true);

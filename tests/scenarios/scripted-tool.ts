@@ -4,7 +4,14 @@
 //   T2. While it works it renews its lease; told `cancel`, it stops and reports nothing.
 //   T3. A report that the database could not take is sent again, for as long as the service runs.
 
-import type { CallHold, Kernel, OpenedCall, ReportOutcome, ResultContent } from "@tessera/kernel";
+import {
+  type CallHold,
+  type Kernel,
+  listenForWork,
+  type OpenedCall,
+  type ReportOutcome,
+  type ResultContent,
+} from "@tessera/kernel";
 import type { Bus, Clock, Delivery, Subscription, Timer } from "@tessera/kernel/ports";
 import { HEADERS } from "@tessera/protocol";
 import type { EffectLedger } from "./effect-ledger.ts";
@@ -12,8 +19,8 @@ import { type ScriptedArguments, subjectOf } from "./turn-plan.ts";
 
 export interface ScriptedToolOptions {
   readonly kernel: Kernel;
-  /** Where commands are heard. */
-  readonly buses: readonly Bus[];
+  /** Where commands are heard; what it loses is found in the store. */
+  readonly bus: Bus;
   readonly clock: Clock;
   readonly project: string;
   readonly target: string;
@@ -36,7 +43,7 @@ const REPORT_AGAIN_MS = 100;
 export class ScriptedTool {
   readonly #options: ScriptedToolOptions;
   readonly #running = new Set<Promise<void>>();
-  #subscriptions: Subscription[] = [];
+  #source: Subscription | null = null;
   #isStopped = false;
   /** How often each answer to an opening was given. */
   readonly openings = new Map<string, number>();
@@ -48,16 +55,21 @@ export class ScriptedTool {
   }
 
   async start(): Promise<void> {
-    const { buses, project, target } = this.#options;
-    const options = { pattern: subjectOf(project, target), durable: `${project}_tool_${target}`, inFlightMax: 256 };
-    this.#subscriptions = await Promise.all(
-      buses.map((bus) => bus.subscribe(options, (delivery) => this.#hear(delivery))),
-    );
+    const { bus, kernel, clock, project, target } = this.#options;
+    this.#source = await listenForWork({
+      bus,
+      kernel,
+      clock,
+      role: { tool_target: target },
+      subscribe: { pattern: subjectOf(project, target), durable: `${project}_tool_${target}`, inFlightMax: 256 },
+      handler: (delivery) => this.#hear(delivery),
+      onWarning: () => undefined, // the database is away; the next look asks again
+    });
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
-    await Promise.all(this.#subscriptions.map((subscription) => subscription.stop()));
+    await this.#source?.stop();
     await Promise.all(this.#running);
   }
 

@@ -6,16 +6,25 @@
 //   W4. When the database failed in the middle, it does not know whether it holds the turn, and asks to be given it again.
 //       If the store then knows of an open step that it does not, it retires: the sweeper gives its turns to the next.
 
-import type { CallDraft, JsonObject, Kernel, LocalCall, ResultContent, ResumeOutcome, TurnHold } from "@tessera/kernel";
-import type { Bus, Clock, Delivery, Ids, Subscription, Timer } from "@tessera/kernel/ports";
+import {
+  type CallDraft,
+  type JsonObject,
+  type Kernel,
+  type LocalCall,
+  listenForWork,
+  type ResultContent,
+  type ResumeOutcome,
+  type TurnHold,
+} from "@tessera/kernel";
+import type { Bus, Clock, Ids, Subscription, Timer } from "@tessera/kernel/ports";
 import { HEADERS } from "@tessera/protocol";
 import type { EffectLedger } from "./effect-ledger.ts";
 import { draftOf, type PlannedStep, type ScriptedArguments, stepId, WORKER_TARGET } from "./turn-plan.ts";
 
 export interface ScriptedWorkerOptions {
   readonly kernel: Kernel;
-  /** Where wakeups are heard. */
-  readonly buses: readonly Bus[];
+  /** Where wakeups are heard; what it loses is found in the store. */
+  readonly bus: Bus;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly project: string;
@@ -46,7 +55,7 @@ export class ScriptedWorker {
   readonly #again = new Set<string>();
   readonly #reclaim = new Set<string>();
   #workerId: string;
-  #subscriptions: Subscription[] = [];
+  #source: Subscription | null = null;
   #timer: Timer | null = null;
   #isStopped = false;
   wakeups = 0;
@@ -61,25 +70,31 @@ export class ScriptedWorker {
   }
 
   async start(): Promise<void> {
-    const { buses, project } = this.#options;
+    const { bus, kernel, clock, project } = this.#options;
     await this.#renew();
     this.#schedule();
-    const options = {
-      pattern: `cg.v1r4.${project}.*.cmd.agent.${WORKER_TARGET}.wakeup`,
-      durable: `${project}_worker`,
-      inFlightMax: 256,
-    };
-    const hear = (delivery: Delivery) => {
-      this.wakeups += 1;
-      this.wake(delivery.headers[HEADERS.agent_id] ?? "");
-    };
-    this.#subscriptions = await Promise.all(buses.map((bus) => bus.subscribe(options, hear)));
+    this.#source = await listenForWork({
+      bus,
+      kernel,
+      clock,
+      role: { worker_target: WORKER_TARGET },
+      subscribe: {
+        pattern: `cg.v1r4.${project}.*.cmd.agent.${WORKER_TARGET}.wakeup`,
+        durable: `${project}_worker`,
+        inFlightMax: 256,
+      },
+      handler: (delivery) => {
+        this.wakeups += 1;
+        this.wake(delivery.headers[HEADERS.agent_id] ?? "");
+      },
+      onWarning: () => undefined, // the database is away; the next look asks again
+    });
   }
 
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#timer?.cancel();
-    await Promise.all(this.#subscriptions.map((subscription) => subscription.stop()));
+    await this.#source?.stop();
     await Promise.all(this.#busy.values());
   }
 

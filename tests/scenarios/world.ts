@@ -54,8 +54,6 @@ export interface WorldOptions {
   readonly natsUrl?: string;
   /** A bus around the bus of each role. */
   readonly wrapBus?: (bus: Bus) => Bus;
-  /** The sweeper rings over a line of its own, which workers and tools hear besides their bus. */
-  readonly sweeperHasOwnLine?: boolean;
 }
 
 export const TOOLS = ["echo", "mail", "search"] as const;
@@ -81,7 +79,6 @@ export class World implements CheckedStore {
   readonly #store: TestDatabase;
   readonly #violations: Violation[] = [];
   #sharedBus: Bus | null = null;
-  #line: Bus | null = null;
   #sweeper: Sweeper | null = null;
 
   static async open(options: WorldOptions): Promise<World> {
@@ -153,29 +150,28 @@ export class World implements CheckedStore {
     await this.#sweeper?.stop();
     await Promise.all([...this.workers, ...this.tools].map((role) => role.stop()));
     await Promise.all(this.kernels.map((kernel) => kernel.announcer.settled()));
-    await Promise.all([...this.buses, this.#line].map((bus) => bus?.close()));
+    await Promise.all(this.buses.map((bus) => bus.close()));
     await this.#store.close();
   }
 
   async #start(): Promise<void> {
-    const { workers = 2, seed, sweeperHasOwnLine = false } = this.options;
+    const { workers = 2, seed } = this.options;
     const client = await this.#openRole();
     await registerAgents(client.kernel, this.project, [...new Set(this.turns.map((turn) => turn.agent_id))]);
-    this.#line = sweeperHasOwnLine ? await openMemoryBus() : null;
     const { clock, ids, project, ledger } = this;
     const shared = { clock, project, ledger, leaseMs: LEASE_MS };
     for (let n = 0; n < workers; n += 1) {
-      const { kernel, buses } = await this.#openRole();
-      this.workers.push(new ScriptedWorker({ ...shared, kernel, buses, ids }));
+      const { kernel, bus } = await this.#openRole();
+      this.workers.push(new ScriptedWorker({ ...shared, kernel, bus, ids }));
     }
     const answers = new ShuffledAnswers(seededRandom(seed), TOOLS.length);
     for (const target of TOOLS) {
-      const { kernel, buses } = await this.#openRole();
+      const { kernel, bus } = await this.#openRole();
       const beforeReport = (call: Parameters<typeof answers.wait>[0]) => answers.wait(call);
-      this.tools.push(new ScriptedTool({ ...shared, kernel, buses, target, executor: `${target}-1`, beforeReport }));
+      this.tools.push(new ScriptedTool({ ...shared, kernel, bus, target, executor: `${target}-1`, beforeReport }));
     }
     await Promise.all([...this.workers, ...this.tools].map((role) => role.start()));
-    const sweeping = await this.#openRole(this.#line);
+    const sweeping = await this.#openRole();
     this.#sweeper = startSweeper({
       sweep: async () => {
         const summary = await sweeping.kernel.sweep();
@@ -188,8 +184,8 @@ export class World implements CheckedStore {
     });
   }
 
-  async #openRole(onlyBus: Bus | null = null): Promise<{ kernel: Kernel; buses: Bus[] }> {
-    const bus = onlyBus ?? (await this.#openBus());
+  async #openRole(): Promise<{ kernel: Kernel; bus: Bus }> {
+    const bus = await this.#openBus();
     const kernel = openKernel({
       database: await this.#store.another({ poolMax: 3 }),
       bus,
@@ -198,7 +194,7 @@ export class World implements CheckedStore {
       onWarning: (warning) => this.warnings.push(warning),
     });
     this.kernels.push(kernel);
-    return { kernel, buses: this.#line === null || bus === this.#line ? [bus] : [bus, this.#line] };
+    return { kernel, bus };
   }
 
   async #openBus(): Promise<Bus> {

@@ -22,3 +22,4 @@ export { type AgentRecord, type RegistryPort, type ToolDefinition, toolDigest } 
 export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";
+export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work-source.ts";

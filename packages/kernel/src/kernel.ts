@@ -4,12 +4,15 @@
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import { type BatchPort, createBatchPort } from "./batch-port.ts";
 import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
-import type { Bus, Clock, Database, Ids, KillPoints } from "./ports.ts";
+import { commandMessage, wakeMessage } from "./messages.ts";
+import type { Command, Wake } from "./outcomes.ts";
+import type { Bus, BusMessage, Clock, Database, Ids, KillPoints } from "./ports.ts";
 import { createReads, type Reads } from "./reads.ts";
 import { createRegistryPort, type RegistryPort } from "./registry-port.ts";
 import { createSweep, type Sweep } from "./sweeper.ts";
 import { moment, runOnce } from "./transitions.ts";
 import { createTurnPort, type TurnPort } from "./turn-port.ts";
+import type { WorkRole } from "./work-source.ts";
 
 export interface KernelOptions {
   readonly database: Database;
@@ -25,10 +28,14 @@ export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort 
   readonly announcer: Announcer;
   /** One round of the sweeper, now. */
   readonly sweep: Sweep;
+  /** What was rung again and still waits for a target, as the messages that were lost. Changes nothing. */
+  overdueMessages(role: WorkRole): Promise<BusMessage[]>;
   /** Ends every lease in a store that nobody else can hold (design D3). */
   freeLeases(): Promise<{ workers: number; calls: number }>;
 }
 
+/** Messages that one look answers; the next look sees the rest. */
+const OVERDUE_MAX = 200;
 const inert: KillPoints = { at: () => undefined };
 
 export function openKernel(options: KernelOptions): Kernel {
@@ -43,6 +50,15 @@ export function openKernel(options: KernelOptions): Kernel {
     reads: createReads(database),
     announcer,
     sweep: createSweep(world),
+    async overdueMessages(role) {
+      const values = [
+        "worker_target" in role ? role.worker_target : null,
+        "tool_target" in role ? role.tool_target : null,
+        OVERDUE_MAX,
+      ];
+      const answer = await runOnce<{ wakes: Wake[]; commands: Command[] }>(world, "overdue_rings", values);
+      return [...answer.commands.map(commandMessage), ...answer.wakes.map((wake) => wakeMessage(wake, ids.spanId()))];
+    },
     freeLeases: () => runOnce(world, "free_leases", [moment(clock)]),
   };
 }

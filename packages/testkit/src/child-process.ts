@@ -48,7 +48,7 @@ export class TestChild {
       });
     }
     if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", keep);
-    child.once("exit", (code, signal) => {
+    child.once("close", (code, signal) => {
       this.#exit = { code, signal };
     });
   }

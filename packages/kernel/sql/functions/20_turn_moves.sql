@@ -84,6 +84,8 @@ declare
   bump integer := case when deliverable is null then 1 else 0 end;
   delivered text := deliverable;
 begin
+  -- A caller that waited for the head's lock brought a time from before what was written meanwhile.
+  moment := greatest(moment, h.updated_at);
   select * into strict turn from state.agent_turns t where t.agent_turn_id = h.active_agent_turn_id for no key update;
   for c in
     select k.* from (select id from unnest(h.open_calls) o (id) order by id) o

@@ -128,6 +128,14 @@ begin
                               'local_calls', null);
   end if;
 
+  if h.status = 'running' then
+    -- The worker holds the turn but lost the answer that told it so. Whether it acted on its open local calls it cannot know:
+    -- they are treated as if their executor had died.
+    perform l0.lapse_call(c, moment)
+       from (select id from unnest(h.open_calls) o (id) order by id) o
+      cross join lateral (select * from state.calls k where k.tool_call_id = o.id for no key update) c
+      where c.wait_status = 'waiting' and c.local and c.claimed_by is not null;
+  end if;
   with taken as (
     update state.calls c
        set attempt = c.attempt + 1, claimed_by = worker, principal = worker, claimed_at = moment,

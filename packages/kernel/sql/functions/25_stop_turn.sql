@@ -40,7 +40,8 @@ begin
     return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
   end if;
   select * into h from state.agent_state_head k where k.project_id = turn.project_id and k.agent_id = turn.agent_id for no key update;
-  -- Read again under the lock: the turn may have moved while we waited for it.
+  -- Read again under the lock: the turn may have moved while we waited for it, and what it wrote then came before its end.
+  moment := greatest(moment, h.updated_at);
   select * into turn from state.agent_turns t where t.agent_turn_id = turn.agent_turn_id;
   if turn.ended_at is not null then
     return jsonb_build_object('outcome', 'rejected', 'code', 'already_settled', 'status', turn.status);

@@ -170,3 +170,37 @@ begin
   end if;
   return json_build_object('wakes', wakes, 'ended', ended, 'recovered', recovered, 'more', recovered = limit_rows);
 end $$;
+
+-- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
+-- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
+-- enough to bring all work to its end (design D4).
+create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, limit_rows integer) returns json
+language plpgsql stable
+set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
+as $$
+declare
+  pads l0.ticket_keys;
+  wakes jsonb := '[]';
+  commands jsonb := '[]';
+begin
+  if for_worker_target is not null then
+    select coalesce(jsonb_agg(distinct l0.wake_of(w.project_id, w.agent_id, 'watchdog_overdue')), '[]') into wakes
+      from (select n.project_id, n.agent_id from state.inbox n
+             join resource.project_agents a on a.project_id = n.project_id and a.agent_id = n.agent_id and a.worker_target = for_worker_target
+            where n.rings > 0 and n.due_at is not null and n.status in ('pending', 'deferred')
+            union all
+            select c.project_id, c.agent_id from state.calls c
+             join resource.project_agents a on a.project_id = c.project_id and a.agent_id = c.agent_id and a.worker_target = for_worker_target
+            where c.rings > 0 and c.due_at is not null and (c.wait_status = 'received' or c.wait_status = 'waiting' and c.local and c.claimed_by is null)
+            limit limit_rows) w;
+  end if;
+  if for_tool_target is not null then
+    select * into strict pads from l0.ticket_keys where key_id = 1;
+    select coalesce(jsonb_agg(c.command), '[]') into commands
+      from (select l0.command_of(k, pads) as command from state.calls k
+             where k.rings > 0 and k.due_at is not null and k.wait_status = 'waiting' and k.claimed_by is null and not k.local
+               and split_part(k.target_subject, '.', 7) = for_tool_target
+             order by k.due_at limit limit_rows) c;
+  end if;
+  return json_build_object('wakes', wakes, 'commands', commands);
+end $$;

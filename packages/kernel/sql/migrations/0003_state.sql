@@ -108,6 +108,7 @@ create table state.inbox (
 ) with (fillfactor = 70);
 create index inbox_queue on state.inbox (project_id, agent_id, queue_order) where status = 'queued';
 create index inbox_due on state.inbox (due_at) where due_at is not null;
+create index inbox_rung on state.inbox (due_at) where rings > 0 and due_at is not null;
 
 create table state.calls (
   tool_call_id     text collate "C" primary key,
@@ -167,6 +168,8 @@ create table state.calls (
   check (claimed_by is null or attempt > 0)
 ) with (fillfactor = 45);
 create index calls_due on state.calls (due_at) where due_at is not null;
+-- Rung again and still waiting: what a process that hears no bell finds by looking (l0.overdue_rings). A call that goes well is never here.
+create index calls_rung on state.calls (due_at) where rings > 0 and due_at is not null;
 
 create table state.workers (
   worker_id      text collate "C" primary key,

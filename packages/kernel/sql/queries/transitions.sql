@@ -80,3 +80,6 @@ select l0.sweep_inbox($1, $2::timestamptz) as answer;
 
 -- name: sweep_workers
 select l0.sweep_workers($1, $2::timestamptz) as answer;
+
+-- name: overdue_rings
+select l0.overdue_rings($1, $2, $3) as answer;

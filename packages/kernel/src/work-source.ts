@@ -1,0 +1,62 @@
+// Where work comes from: the bus, and a look at the store for what the bus lost.
+//
+//   L1. Every worker and executor listens through this. A message heard and a message found are handled alike; the
+//       database decides who works, so hearing twice is harmless.
+//   L2. A look finds only what the sweeper has rung again and nobody took, so it costs nothing while the bus works.
+//   L3. stop() resolves when no handler runs and no look is under way.
+
+import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
+import type { Bus, BusMessage, Clock, Delivery, SubscribeOptions, Subscription, Timer } from "./ports.ts";
+
+/** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
+export type WorkRole = { readonly worker_target: string } | { readonly tool_target: string };
+
+export interface WorkSourceOptions {
+  readonly bus: Bus;
+  readonly kernel: { overdueMessages(role: WorkRole): Promise<BusMessage[]> };
+  readonly clock: Clock;
+  readonly role: WorkRole;
+  readonly subscribe: SubscribeOptions;
+  readonly handler: (delivery: Delivery) => void | Promise<void>;
+  readonly lookEveryMs?: number;
+  readonly onWarning: (warning: string) => void;
+}
+
+export async function listenForWork(options: WorkSourceOptions): Promise<Subscription> {
+  const everyMs = options.lookEveryMs ?? SWEEP_INTERVAL_MS;
+  const subscription = await options.bus.subscribe(options.subscribe, options.handler);
+  let isStopped = false;
+  let timer: Timer | null = null;
+  let looking: Promise<void> = Promise.resolve();
+
+  async function look(): Promise<void> {
+    for (const message of await options.kernel.overdueMessages(options.role)) {
+      if (isStopped) return;
+      await options.handler(asDelivery(message));
+    }
+  }
+
+  function schedule(): void {
+    if (isStopped) return;
+    timer = options.clock.after(everyMs, () => {
+      looking = look()
+        .catch((error: unknown) => options.onWarning(`looking for overdue work failed: ${String(error)}`))
+        .then(schedule);
+    });
+  }
+
+  schedule();
+  return {
+    async stop() {
+      isStopped = true;
+      timer?.cancel();
+      await Promise.all([subscription.stop(), looking]);
+    },
+  };
+}
+
+/** A message that was found and not heard: there is nothing to acknowledge, and the next look is its redelivery. */
+function asDelivery(message: BusMessage): Delivery {
+  const nothing = () => undefined;
+  return { ...message, deliveries: 1, ack: nothing, nak: nothing, term: nothing };
+}
