@@ -71,7 +71,7 @@ begin
      where d.code = 'accepted'
   ), head as (
     update state.agent_state_head h
-       set status = case when s.all_local then 'running' else 'suspended' end,
+       set status = (case when s.all_local then 'running' else 'suspended' end)::state.head_status,
            holder = case when s.all_local then h.holder end,
            box_length = h.box_length + 1 + 2 * s.step_size,
            crash_count = 0,
@@ -106,7 +106,7 @@ begin
                              claimed_at, cap_sha256)
     select c.tool_call_id, c.project_id, c.agent_id, c.agent_turn_id, c.channel_id, c.step_id, c.trace_id, c.span_id, c.parent_step_id,
            c.turn_epoch, c.recursion_depth, c.call_no - 1, c.step_size, c.tool_name, c.tool_digest, c.target_subject, c.author_id,
-           c.effect, c.after_execution, c.local, c.can_reconcile, c.attempts_max, c.backoff_ms, c.card_id,
+           c.effect::state.tool_effect, c.after_execution::state.after_execution, c.local, c.can_reconcile, c.attempts_max, c.backoff_ms, c.card_id,
            c.output_box_id, c.box_length + c.step_size + c.call_no::integer, moment, moment + c.deadline_ms * interval '1 millisecond',
            moment + least(c.deadline_ms, 5000) * interval '1 millisecond', 'waiting',
            case when c.local then 1 else 0 end, case when c.local then c.holder end, case when c.local then c.holder end,

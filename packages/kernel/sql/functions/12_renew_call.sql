@@ -40,8 +40,8 @@ end $$;
 
 -- Why this caller may not write for this call, or null when it may: the first three checks of every executor write (design D8),
 -- in their order: capability, settled by this attempt, stale.
-create or replace function l0.refuse_holder(known boolean, cap_sha256 bytea, stale_caps bytea[], claimed_as text, wait_status text,
-                                            settled_by text, capability text, principal text) returns text
+create or replace function l0.refuse_holder(known boolean, cap_sha256 bytea, stale_caps bytea[], claimed_as text, wait_status state.wait_status,
+                                            settled_by state.settler, capability text, principal text) returns text
 language plpgsql immutable as $$
 declare
   shown bytea;

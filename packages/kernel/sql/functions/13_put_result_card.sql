@@ -32,9 +32,9 @@ begin
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
     code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);
     code := case when code = 'duplicate' then 'already_settled' else code end;
-    code := coalesce(code, l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent), l0.refuse_result(i.content, c.after_execution));
+    code := coalesce(code, l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent), l0.refuse_result(i.content, c.after_execution::text));
     if code is null then
-      content := l0.result_content(i.content, c.after_execution);
+      content := l0.result_content(i.content, c.after_execution::text);
       digest := sha256(convert_to(content::text, 'UTF8'));
       insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
                               function_name, content, sha256, created_at)

@@ -65,15 +65,15 @@ begin
                    or pointed.function_name is distinct from c.tool_name or pointed.box_id is not null) then 'protocol_violation'
              when i.tool_result_card_id is not null
               and (i.status is distinct from pointed.content ->> 'status'
-                   or i.after_execution not in (c.after_execution,
-                        coalesce(pointed.content -> 'result' -> '__cg_control' ->> 'after_execution', c.after_execution)))
+                   or i.after_execution not in (c.after_execution::text,
+                        coalesce(pointed.content -> 'result' -> '__cg_control' ->> 'after_execution', c.after_execution::text)))
                then 'schema_invalid'
              when i.recursion_depth <> c.recursion_depth then 'protocol_violation'
              when c.recursion_depth >= 20 then 'recursion_depth_exceeded'
              else coalesce(
                case when i.author_id is not null or i.function_name is not null or i.traceparent is not null
                  then l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent) end,
-               case when i.content is not null then l0.refuse_result(i.content, c.after_execution) end,
+               case when i.content is not null then l0.refuse_result(i.content, c.after_execution::text) end,
                'accepted')
            end as verdict
       from (select * from item order by tool_call_id) i
@@ -86,7 +86,7 @@ begin
       left join lateral (select * from card.cards p where p.card_id = i.tool_result_card_id) pointed on true
   ), decided as materialized (
     select k.*,
-           case when k.verdict = 'accepted' then l0.result_content(k.said, k.after_execution) end as content,
+           case when k.verdict = 'accepted' then l0.result_content(k.said, k.after_execution::text) end as content,
            coalesce(k.pointed_card_id, l0.result_card_id(k.tool_call_id, k.attempt)) as new_card_id,
            case
              when k.verdict = 'accepted' and k.said ->> 'status' = 'failed' and k.said -> 'error' ->> 'retryable' = 'true'
@@ -97,8 +97,8 @@ begin
       from (select * from checked offset 0) k
   ), settlement as materialized (
     -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
-    select d.tool_call_id, d.new_card_id, d.content ->> 'status' as status,
-           coalesce(d.content #>> '{result,__cg_control,after_execution}', d.after_execution) as result_after
+    select d.tool_call_id, d.new_card_id, (d.content ->> 'status')::state.result_status as status,
+           coalesce((d.content #>> '{result,__cg_control,after_execution}')::state.after_execution, d.after_execution) as result_after
       from decided d where d.code = 'accepted'
   ), settled as (
     update state.calls c

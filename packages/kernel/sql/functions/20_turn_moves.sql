@@ -3,7 +3,7 @@
 
 -- A call settled by the kernel itself: deadline, cancel, crash, batch. The caller holds the call's row and knows that it waits.
 -- move: wait.settle (→ received), or wait.drop (→ dropped) when its turn is ending.
-create or replace function l0.settle_call(c state.calls, new_status text, wait text, by text, error jsonb, result jsonb, author text, moment timestamptz)
+create or replace function l0.settle_call(c state.calls, new_status state.result_status, wait state.wait_status, by state.settler, error jsonb, result jsonb, author text, moment timestamptz)
 returns void language plpgsql as $$
 declare
   content jsonb := jsonb_build_object('status', new_status, 'after_execution', c.after_execution, 'result', coalesce(result, 'null'), 'error', error);

@@ -29,7 +29,7 @@ begin
     select l.ord, o.n, c.tool_call_id, c.wait_status, c.after_execution, c.result_card_id, c.result_status, c.result_after, c.attempt,
            c.project_id, c.author_id, c.agent_turn_id, c.step_id, c.trace_id, c.parent_step_id, c.tool_name, c.box_id, c.result_pos,
            r.content as said,
-           case when c.wait_status = 'waiting' then coalesce(l0.refuse_result(r.content, c.after_execution), '') else '' end as refusal
+           case when c.wait_status = 'waiting' then coalesce(l0.refuse_result(r.content, c.after_execution::text), '') else '' end as refusal
       from locked l
      cross join lateral unnest(l.open_calls) with ordinality o (id, n)
      cross join lateral (select * from state.calls c where c.tool_call_id = o.id for no key update) c
@@ -48,9 +48,8 @@ begin
            end as code
       from locked l
   ), fresh as materialized (
-    select o.*, l0.result_content(o.said, o.after_execution) as content, l0.result_card_id(o.tool_call_id, o.attempt) as new_card_id,
-           coalesce(case when jsonb_typeof(o.said -> 'result') = 'object' then o.said -> 'result' -> '__cg_control' ->> 'after_execution' end,
-                    o.after_execution) as new_after
+    select o.*, l0.result_content(o.said, o.after_execution::text) as content, l0.result_card_id(o.tool_call_id, o.attempt) as new_card_id,
+           coalesce((o.said #>> '{result,__cg_control,after_execution}')::state.after_execution, o.after_execution) as new_after
       from outcome o join decided d on d.ord = o.ord
      where d.code = 'accepted' and o.wait_status = 'waiting'
   ), cards as (
@@ -61,7 +60,7 @@ begin
       from fresh f
   ), settled as (
     update state.calls c
-       set wait_status = 'applied', settled_by = 'worker', result_card_id = f.new_card_id, result_status = f.content ->> 'status',
+       set wait_status = 'applied', settled_by = 'worker', result_card_id = f.new_card_id, result_status = (f.content ->> 'status')::state.result_status,
            result_after = f.new_after, report_span_id = encode(substring(uuid_send(gen_random_uuid()) from 9), 'hex'),
            received_at = moment, applied_at = moment, due_at = null
       from fresh f where c.tool_call_id = f.tool_call_id
@@ -81,7 +80,7 @@ begin
                                    from outcome o left join fresh f on f.tool_call_id = o.tool_call_id where o.ord = d.ord),
              'results', (select json_agg(json_build_object('tool_call_id', o.tool_call_id,
                                   'tool_result_card_id', coalesce(f.new_card_id, o.result_card_id),
-                                  'status', coalesce(f.content ->> 'status', o.result_status),
+                                  'status', coalesce(f.content ->> 'status', o.result_status::text),
                                   'after_execution', coalesce(f.new_after, o.result_after)) order by o.n)
                            from outcome o left join fresh f on f.tool_call_id = o.tool_call_id where o.ord = d.ord))
            when 'duplicate' then json_build_object('outcome', 'duplicate')

@@ -133,7 +133,7 @@ begin
     values ('joined:' || b.batch_id, b.project_id, b.channel_id, 'join', 'response', 'sys.pmo.batch_manager', b.parent_agent_id,
             b.parent_agent_turn_id, b.batch_id, c.recursion_depth, c.trace_id, c.parent_step_id, moment);
     if c.wait_status = 'waiting' then
-      perform l0.settle_call(c, i.status, 'received', 'batch', nullif(i.error, 'null'), i.result, c.author_id, moment);
+      perform l0.settle_call(c, i.status::state.result_status, 'received', 'batch', nullif(i.error, 'null'), i.result, c.author_id, moment);
       answers := answers || json_build_object('outcome', 'accepted', 'wake', l0.wake_of(c.project_id, c.agent_id, 'batch_joined'));
     else
       answers := answers || json_build_object('outcome', 'accepted');

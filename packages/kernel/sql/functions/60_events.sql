@@ -24,7 +24,7 @@ begin
    where l.locktype = 'relation' and l.relation = 'state.events'::regclass and l.mode = 'RowExclusiveLock'
      and l.database = (select d.oid from pg_database d where d.datname = current_database()) and l.pid <> pg_backend_pid();
   return query
-    select e.seq, e.agent_id, e.agent_turn_id, e.kind, e.status, e.turn_epoch, e.step_id, e.payload, e.created_at
+    select e.seq, e.agent_id, e.agent_turn_id, e.kind::text, e.status, e.turn_epoch, e.step_id, e.payload, e.created_at
       from state.events e
      where e.project_id = project and e.seq > cursor_seq and (writers = 0 or e.xid < oldest)
      order by e.seq limit limit_rows;

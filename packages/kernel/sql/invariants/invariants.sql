@@ -112,7 +112,7 @@ select h.agent_id, h.status from state.agent_state_head h
 -- name: 20_every_wait_has_a_ring
 -- kind: safety
 -- says: whatever waits says when somebody must look at it again (the row is its own outbox)
-select w.tool_call_id, w.wait_status from state.calls w where w.wait_status in ('waiting', 'received') and w.due_at is null
+select w.tool_call_id, w.wait_status::text from state.calls w where w.wait_status in ('waiting', 'received') and w.due_at is null
 union all
 select i.inbox_id, i.status from state.inbox i where i.status in ('pending', 'deferred') and i.due_at is null;
 
@@ -211,6 +211,19 @@ select h.project_id, h.agent_id, h.queue_length from state.agent_state_head h wh
 select h.agent_id, h.status, i.status as inbox_status from state.agent_state_head h left join state.inbox i on i.inbox_id = h.active_agent_turn_id
  where h.status <> 'idle' and (i.inbox_id is null
    or (h.status = 'dispatched') <> (i.status in ('pending', 'deferred')) or (h.status <> 'dispatched') <> (i.status = 'processing'));
+
+-- name: 42_rows_fit_their_state
+-- kind: safety
+-- says: a row's columns are what its state says (the hot tables have no CHECK constraints: migration 0001, C4)
+select 'call' as row_kind, w.tool_call_id as id from state.calls w
+ where (w.wait_status = 'waiting') <> (w.result_card_id is null) or (w.wait_status = 'waiting') <> (w.settled_by is null)
+    or (w.wait_status = 'applied') <> (w.applied_at is not null) or (w.claimed_by is not null and (w.attempt = 0 or w.cap_sha256 is null))
+union all
+select 'head', h.agent_id from state.agent_state_head h
+ where (h.status = 'running') <> (h.holder is not null) or h.queue_length < 0 or (h.status = 'idle' and h.open_calls is not null)
+union all
+select 'card', c.card_id from card.cards c
+ where (c.box_id is null) <> (c.pos is null) or (c.type in ('tool.call', 'tool.result')) <> (c.tool_call_id is not null);
 
 -- name: 40_overdue_calls
 -- kind: overdue

@@ -7,6 +7,14 @@
 --   S3. A head is written only by a move that names the turn and the epoch it replaces.
 --   S4. due_at is the outbox (design D4): whatever waits says when somebody must look at it again.
 
+create type state.head_status as enum ('idle', 'dispatched', 'running', 'suspended');
+create type state.wait_status as enum ('waiting', 'received', 'applied', 'dropped');
+create type state.tool_effect as enum ('read', 'idempotent', 'once');
+create type state.after_execution as enum ('suspend', 'terminate');
+create type state.result_status as enum ('success', 'failed', 'canceled', 'timeout', 'partial');
+create type state.settler as enum ('report', 'deadline', 'cancel', 'crash', 'batch', 'worker');
+create type state.event_kind as enum ('state', 'task');
+
 create table state.agent_state_head (
   project_id         text collate "C" not null,
   agent_id           text collate "C" not null,
@@ -21,10 +29,9 @@ create table state.agent_state_head (
   output_box_id            text collate "C",
   memory_context_box_id    text collate "C",
   last_output_box_id       text collate "C",
-  queue_length             integer not null default 0 check (queue_length >= 0),
+  queue_length             integer not null default 0,
   -- Written by every move, kept together so that an update logs few bytes.
-  status             text collate "C" not null default 'idle'
-                       check (status in ('idle', 'dispatched', 'running', 'suspended')),
+  status             state.head_status not null default 'idle',
   turn_epoch         bigint not null default 0,
   box_length         integer not null default 0,
   crash_count        smallint not null default 0,
@@ -34,10 +41,7 @@ create table state.agent_state_head (
   open_calls         text[] collate "C",
   resume_deadline    timestamptz,
   updated_at         timestamptz not null,
-  primary key (project_id, agent_id),
-  check ((status = 'idle') = (active_agent_turn_id is null)),
-  check (status <> 'running' or holder is not null),
-  check (status <> 'suspended' or (cardinality(open_calls) > 0 and resume_deadline is not null))
+  primary key (project_id, agent_id)
 ) with (fillfactor = 40);
 
 create table state.agent_turns (
@@ -128,8 +132,8 @@ create table state.calls (
   tool_digest      text collate "C",
   target_subject   text collate "C" not null,
   author_id        text collate "C" not null,
-  effect           text collate "C" not null check (effect in ('read', 'idempotent', 'once')),
-  after_execution  text collate "C" not null check (after_execution in ('suspend', 'terminate')),
+  effect           state.tool_effect not null,
+  after_execution  state.after_execution not null,
   -- Runs where its agent runs; the worker's lease stands for the call's.
   local            boolean not null,
   can_reconcile    boolean not null,
@@ -142,7 +146,7 @@ create table state.calls (
   deadline_at      timestamptz not null,
   due_at           timestamptz,
   -- Everything below changes; kept together so that an update logs few bytes.
-  wait_status      text collate "C" not null check (wait_status in ('waiting', 'received', 'applied', 'dropped')),
+  wait_status      state.wait_status not null,
   rings            smallint not null default 0,
   attempt          smallint not null default 0,
   claimed_by       text collate "C",
@@ -156,16 +160,13 @@ create table state.calls (
   -- The last attempt died and its tool may have acted: the next holder asks the tool what happened before anything else.
   reconcile        boolean not null default false,
   batch_id         text collate "C",
-  settled_by       text collate "C" check (settled_by in ('report', 'deadline', 'cancel', 'crash', 'batch', 'worker')),
+  settled_by       state.settler,
   result_card_id   text collate "C",
-  result_status    text collate "C" check (result_status in ('success', 'failed', 'canceled', 'timeout', 'partial')),
-  result_after     text collate "C" check (result_after in ('suspend', 'terminate')),
+  result_status    state.result_status,
+  result_after     state.after_execution,
   report_span_id   text collate "C",
   received_at      timestamptz,
-  applied_at       timestamptz,
-  check ((wait_status = 'waiting') = (result_card_id is null)),
-  check ((wait_status = 'waiting') = (settled_by is null)),
-  check (claimed_by is null or attempt > 0)
+  applied_at       timestamptz
 ) with (fillfactor = 45);
 create index calls_due on state.calls (due_at) where due_at is not null;
 -- Rung again and still waiting: what a process that hears no bell finds by looking (l0.overdue_rings). A call that goes well is never here.
@@ -224,7 +225,7 @@ create table state.events (
   xid            xid8 not null default pg_current_xact_id(),
   agent_id       text collate "C" not null,
   agent_turn_id  text collate "C" not null,
-  kind           text collate "C" not null check (kind in ('state', 'task')),
+  kind           state.event_kind not null,
   status         text collate "C" not null,
   turn_epoch     bigint not null,
   step_id        text collate "C",

@@ -80,7 +80,7 @@ create view card.box_contents as
 
 -- What a turn is doing, as the public surface says it (design §7).
 create view state.turns as
-  select t.*, case when t.status = 'active' then h.status else t.status end as turn_status,
+  select t.*, case when t.status = 'active' then h.status::text else t.status end as turn_status,
          h.turn_epoch, h.holder, h.step_id as current_step_id, h.open_calls, h.resume_deadline
     from state.agent_turns t
     left join state.agent_state_head h
