@@ -14,6 +14,7 @@ import { openPostgresBus } from "@tessera/engines/postgres-bus";
 import { systemClock, systemIds } from "@tessera/engines/system";
 import { type Bus, type Effect, type Kernel, migrate, openKernel } from "@tessera/kernel";
 import { readCost, withCost } from "./database-cost.ts";
+import { figureOf, type Latencies, repeat } from "./measure.ts";
 
 const { values: flags } = parseArgs({
   options: {
@@ -75,13 +76,9 @@ async function runToolService(): Promise<void> {
   process.send?.("ready");
 }
 
-interface Figure {
+interface Figure extends Latencies {
   readonly name: string;
   readonly concurrency: number;
-  readonly calls: number;
-  readonly p50_ms: number;
-  readonly p99_ms: number;
-  readonly per_second: number;
   readonly agent_cpu_us: number;
   readonly tool_cpu_us: number;
   readonly cost: Record<string, number>;
@@ -120,20 +117,16 @@ async function runAgent(): Promise<void> {
       const toolCpu = await cpuOf(child);
       const begin = performance.now();
       const latencies = await repeat(turns.slice(0, concurrency), seconds * 1_000, lane);
-      const elapsed = (performance.now() - begin) / 1_000;
+      const elapsed = performance.now() - begin;
       const spent = process.cpuUsage(cpu);
       const toolSpent = await cpuOf(child);
       return { latencies, elapsed, agentCpu: spent.user + spent.system, toolCpu: toolSpent - toolCpu };
     });
     const { latencies, elapsed } = result;
-    latencies.sort((a, b) => a - b);
     figures.push({
       name: `tessera ${flags.nats === undefined ? "postgres" : "postgres + nats"} ${flags.effect}`,
       concurrency,
-      calls: latencies.length,
-      p50_ms: round(latencies[latencies.length >> 1] ?? 0),
-      p99_ms: round(latencies[Math.floor(latencies.length * 0.99)] ?? 0),
-      per_second: Math.round(latencies.length / elapsed),
+      ...figureOf(latencies, elapsed),
       agent_cpu_us: Math.round(result.agentCpu / latencies.length),
       tool_cpu_us: Math.round(result.toolCpu / latencies.length),
       cost: readCost(cost, latencies.length),
@@ -189,32 +182,11 @@ async function roundTrip(kernel: Kernel, worker: string, turn: Turn, woken: Map<
   turn.turn_epoch = resumed.turn_epoch;
 }
 
-/** Keeps every lane busy for a time; answers all latencies. */
-async function repeat<Lane>(
-  lanes: readonly Lane[],
-  ms: number,
-  once: (lane: Lane) => Promise<number>,
-): Promise<number[]> {
-  const latencies: number[] = [];
-  const end = performance.now() + ms;
-  await Promise.all(
-    lanes.map(async (lane) => {
-      do latencies.push(await once(lane));
-      while (performance.now() < end);
-    }),
-  );
-  return latencies;
-}
-
 /** Microseconds of CPU that the tool service has used. */
 async function cpuOf(child: ChildProcess): Promise<number> {
   child.send("cpu");
   const [usage] = (await once(child, "message")) as [NodeJS.CpuUsage];
   return usage.user + usage.system;
-}
-
-function round(value: number): number {
-  return Math.round(value * 1_000) / 1_000;
 }
 
 await (flags.role === "tool" ? runToolService() : runAgent());

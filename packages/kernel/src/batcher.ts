@@ -3,6 +3,8 @@
 //   B1. Outcomes come back in item order; each item gets its own.
 //   B2. A bad item never fails its neighbours: on a statement error the batch is split until the culprit stands alone.
 //   B3. Two items with one key never share a batch, and keep their order.
+//   B4. All batchers of a client share its slots, first come, first served: while one door's batch is in flight the items
+//       of every door gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
 
 import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX } from "@tessera/protocol";
 import { DatabaseError } from "./ports.ts";
@@ -12,7 +14,31 @@ export interface BatcherOptions<Outcome> {
   readonly run: (items: readonly string[]) => Promise<readonly Outcome[]>;
   /** What to answer when a single item makes the statement fail; rethrow to reject its promise. */
   readonly refuse: (error: DatabaseError) => Outcome;
-  readonly inFlightMax: number;
+  readonly slots: Slots;
+}
+
+/** B4: how many batches may be in flight, and who is next. */
+export class Slots {
+  #free: number;
+  readonly #queue: (() => void)[] = [];
+
+  constructor(max: number) {
+    this.#free = max;
+  }
+
+  /** Runs `enter` when a slot is free: at once, or when its turn comes. It must call `leave` exactly once. */
+  ask(enter: () => void): void {
+    if (this.#free > 0) {
+      this.#free -= 1;
+      enter();
+    } else this.#queue.push(enter);
+  }
+
+  leave(): void {
+    const next = this.#queue.shift();
+    if (next === undefined) this.#free += 1;
+    else next();
+  }
 }
 
 interface Entry<Outcome> {
@@ -25,8 +51,7 @@ interface Entry<Outcome> {
 export class Batcher<Outcome> {
   readonly #options: BatcherOptions<Outcome>;
   #waiting: Entry<Outcome>[] = [];
-  #inFlight = 0;
-  #isScheduled = false;
+  #isQueued = false;
 
   constructor(options: BatcherOptions<Outcome>) {
     this.#options = options;
@@ -35,30 +60,25 @@ export class Batcher<Outcome> {
   add(item: unknown, key: string | null = null): Promise<Outcome> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ text: JSON.stringify(item), key, resolve, reject });
-      this.#schedule();
+      this.#queue();
     });
   }
 
   // Items of one turn of the event loop share a batch: a socket often delivers many messages at once.
-  #schedule(): void {
-    if (this.#isScheduled || this.#inFlight >= this.#options.inFlightMax || this.#waiting.length === 0) return;
-    this.#isScheduled = true;
-    setImmediate(() => {
-      this.#isScheduled = false;
-      void this.#flush();
-    });
+  #queue(): void {
+    if (this.#isQueued || this.#waiting.length === 0) return;
+    this.#isQueued = true;
+    setImmediate(() => this.#options.slots.ask(() => void this.#flush()));
   }
 
   async #flush(): Promise<void> {
+    this.#isQueued = false;
     const batch = this.#take();
-    if (batch.length === 0) return;
-    this.#inFlight += 1;
-    this.#schedule();
+    this.#queue();
     try {
       await this.#settle(batch);
     } finally {
-      this.#inFlight -= 1;
-      this.#schedule();
+      this.#options.slots.leave();
     }
   }
 

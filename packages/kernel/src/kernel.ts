@@ -3,6 +3,7 @@
 
 import { type Announcer, createAnnouncer } from "./announcer.ts";
 import { type BatchPort, createBatchPort } from "./batch-port.ts";
+import { Slots } from "./batcher.ts";
 import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
 import { commandMessage, wakeMessage } from "./messages.ts";
 import type { Command, Wake } from "./outcomes.ts";
@@ -41,7 +42,8 @@ const inert: KillPoints = { at: () => undefined };
 export function openKernel(options: KernelOptions): Kernel {
   const { database, bus, clock, ids, killPoints = inert, onWarning = () => undefined } = options;
   const announcer = createAnnouncer({ bus, ids, killPoints, onWarning });
-  const world = { database, clock, ids, killPoints, announcer };
+  const slots = new Slots(database.capabilities.batchesInFlight);
+  const world = { database, clock, ids, killPoints, announcer, slots };
   return {
     ...createTurnPort(world),
     ...createExecutorPort(world),

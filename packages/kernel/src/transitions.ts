@@ -5,7 +5,7 @@
 //   T2. A unique key that is already taken is an answer (`conflict`), not a failure of the batch.
 
 import { CGError } from "@tessera/protocol";
-import { Batcher } from "./batcher.ts";
+import { Batcher, type Slots } from "./batcher.ts";
 import type { Rejected } from "./outcomes.ts";
 import { type Clock, type Database, DatabaseError, KILL_POINTS, type KillPoint, type KillPoints } from "./ports.ts";
 import { sqlQuery } from "./sql-files.ts";
@@ -18,6 +18,7 @@ export interface TransitionWorld {
   readonly database: Database;
   readonly clock: Clock;
   readonly killPoints: KillPoints;
+  readonly slots: Slots;
 }
 
 export type Transition<Item, Outcome> = (item: Item) => Promise<Outcome>;
@@ -32,7 +33,7 @@ export function transition<Item, Outcome>(
   const before = killPoint(`${name}.before_commit`);
   const after = killPoint(`${name}.after_commit`);
   const batcher = new Batcher<Outcome>({
-    inFlightMax: world.database.capabilities.batchesInFlight,
+    slots: world.slots,
     run: async (items) => {
       if (before !== null) await world.killPoints.at(before);
       const rows = await repeating(world.clock, (isRepeat) => {

@@ -29,7 +29,14 @@ async function takeOneCall({ kernel, ids }: Node) {
   const call = { tool_call_id, tool_name: "t__x", arguments: {}, author_id: "tool.t", effect: "read" } as const;
   const { agent_id, agent_turn_id, turn_epoch } = turn;
   const step = await kernel.suspendOnCalls({
-    ...{ project_id, agent_id, agent_turn_id, turn_epoch, step_id: ids.mint("step"), thought: { content: { text: "" } } },
+    ...{
+      project_id,
+      agent_id,
+      agent_turn_id,
+      turn_epoch,
+      step_id: ids.mint("step"),
+      thought: { content: { text: "" } },
+    },
     calls: [{ ...call, target_subject: "cg.v1r4.default.public.cmd.tool.t.x" }],
   });
   if (step.outcome === "rejected") throw new Error(step.code);

@@ -3,13 +3,15 @@
 //   C1. A file appears under its name complete or not at all.
 //   C2. The name holds the version of PGlite and the caller's key (a digest of the schema); a change of either makes
 //       a new file. A file that is damaged can be deleted at any time.
+//   C3. A cache that cannot be written costs seconds at the next start and nothing else: the snapshot is there.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
-import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { makeDirectory } from "./store-directory.ts";
 
 const KEY = /^[A-Za-z0-9_-]{1,128}$/;
 
@@ -20,11 +22,19 @@ export async function cachedSnapshot(key: string, make: () => Promise<Uint8Array
   const file = join(directory, `pglite-${pgliteVersion()}-${key}.tar.gz`);
   if (existsSync(file)) return await readFile(file);
   const snapshot = await make();
-  await mkdir(directory, { recursive: true });
-  const unfinished = `${file}.${process.pid}-${randomBytes(4).toString("hex")}`;
-  await writeFile(unfinished, snapshot);
-  await rename(unfinished, file); // C1
+  try {
+    makeDirectory(directory);
+    const unfinished = `${file}.${process.pid}-${randomBytes(4).toString("hex")}`;
+    await writeFile(unfinished, snapshot);
+    await rename(unfinished, file); // C1
+  } catch (error) {
+    if (!isFileError(error)) throw error; // C3
+  }
   return snapshot;
+}
+
+function isFileError(error: unknown): boolean {
+  return error instanceof Error && "syscall" in error;
 }
 
 function cacheDirectory(): string {

@@ -57,7 +57,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 }
 
 class PostgresDatabase implements Database {
-  readonly capabilities = { engine: "postgres", batchesInFlight: 3, roles: true } as const;
+  readonly capabilities = { engine: "postgres", batchesInFlight: 2, roles: true } as const;
   readonly #pool: pg.Pool;
   readonly #statementTimeoutMs: number;
   readonly #warn: (message: string, cause: unknown) => void;

@@ -1,0 +1,103 @@
+// Natural batching with a hand-driven database: what shares a batch, in which order, and who pays for a bad item.
+
+import { describe, expect, it } from "vitest";
+import { Batcher, Slots } from "./batcher.ts";
+import { DatabaseError } from "./ports.ts";
+
+interface Run {
+  readonly items: readonly string[];
+  finish(): void;
+}
+
+/** A batcher whose batches wait until the test lets them finish. */
+function driven(slots: Slots, runs: Run[]) {
+  return new Batcher<string>({
+    slots,
+    run: (items) =>
+      new Promise((resolve) =>
+        runs.push({ items, finish: () => resolve(items.map((item) => `did ${JSON.parse(item)}`)) }),
+      ),
+    refuse: (error) => `refused ${error.sqlstate}`,
+  });
+}
+
+const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
+
+describe("a batcher", () => {
+  it("sends the items of one turn of the event loop together and answers each", async () => {
+    const runs: Run[] = [];
+    const batcher = driven(new Slots(1), runs);
+    const answers = Promise.all(["a", "b", "c"].map((item) => batcher.add(item)));
+    await nextTurn();
+    expect(runs.map((run) => run.items)).toEqual([['"a"', '"b"', '"c"']]);
+    runs[0]?.finish();
+    expect(await answers).toEqual(["did a", "did b", "did c"]);
+  });
+
+  it("gathers while the slots are taken, also by another batcher, and goes in the order of asking", async () => {
+    const runs: Run[] = [];
+    const slots = new Slots(1);
+    const [first, second] = [driven(slots, runs), driven(slots, runs)];
+    const answers = [first.add("a")];
+    await nextTurn();
+    answers.push(second.add("b"));
+    await nextTurn();
+    answers.push(first.add("c"), second.add("d"), first.add("e"));
+    await nextTurn();
+    expect(runs).toHaveLength(1);
+    runs[0]?.finish();
+    await nextTurn();
+    expect(runs[1]?.items).toEqual(['"b"', '"d"']);
+    runs[1]?.finish();
+    await nextTurn();
+    expect(runs[2]?.items).toEqual(['"c"', '"e"']);
+    runs[2]?.finish();
+    expect(await Promise.all(answers)).toEqual(["did a", "did b", "did c", "did d", "did e"]);
+  });
+
+  it("never puts two items of one key in a batch, and keeps their order", async () => {
+    const runs: Run[] = [];
+    const batcher = driven(new Slots(2), runs);
+    const answers = Promise.all([batcher.add(1, "x"), batcher.add(2, "x"), batcher.add(3, "y"), batcher.add(4, "x")]);
+    for (let n = 0; n < 3; n += 1) {
+      await nextTurn();
+      runs[n]?.finish();
+    }
+    expect(runs.map((run) => run.items)).toEqual([["1", "3"], ["2"], ["4"]]);
+    expect(await answers).toEqual(["did 1", "did 2", "did 3", "did 4"]);
+  });
+
+  it("splits a batch until the bad item stands alone, and gives its slot back", async () => {
+    const seen: number[] = [];
+    const batcher = new Batcher<string>({
+      slots: new Slots(1),
+      run: async (items) => {
+        seen.push(items.length);
+        if (items.includes('"bad"')) throw new DatabaseError("statement", "no", { sqlstate: "22003" });
+        return items.map(() => "ok");
+      },
+      refuse: (error) => `refused ${error.sqlstate}`,
+    });
+    const answers = await Promise.all(["a", "b", "bad", "c", "d"].map((item) => batcher.add(item)));
+    expect(answers).toEqual(["ok", "ok", "refused 22003", "ok", "ok"]);
+    expect(seen[0]).toBe(5);
+    expect(await batcher.add("later")).toBe("ok");
+  });
+
+  it("sends at most 32 items and four megabytes at a time", async () => {
+    const sizes: number[] = [];
+    const batcher = new Batcher<string>({
+      slots: new Slots(1),
+      run: async (items) => {
+        sizes.push(items.length);
+        return items.map(() => "ok");
+      },
+      refuse: () => "refused",
+    });
+    await Promise.all(Array.from({ length: 70 }, (_, n) => batcher.add(n)));
+    expect(sizes).toEqual([32, 32, 6]);
+    const large = "x".repeat(1_500_000);
+    await Promise.all([batcher.add(large), batcher.add(large), batcher.add(large)]);
+    expect(sizes.slice(3)).toEqual([2, 1]);
+  });
+});
