@@ -1,5 +1,5 @@
 -- Roles with least privilege. Roles belong to the cluster, so migrations never make them: run this once per database, as a
--- superuser or as a role that may create roles, after `tessera migrate`:
+-- superuser or as a role that may create roles, after `tessera migrate`, and again after every upgrade:
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/roles.sql
 --
@@ -10,6 +10,9 @@
 --   tessera_kernel   what runs workers, PMO, API and sweeper: may execute every l0 function and read every table
 --   tessera_api_ro   may read, and nothing else
 --   tessera_tool     may execute four functions; reads and writes no table, and cannot choose the time
+--
+-- A login of its own in this database is for tools you run yourself: inside a transaction that it leaves open, it can hold the row
+-- of a call it was given (until idle_in_transaction_session_timeout). Tools of strangers report over HTTP.
 
 do $$
 declare
@@ -22,6 +25,11 @@ begin
   end loop;
 end $$;
 
+-- A temporary object could stand in for a name of ours; nobody needs one here.
+do $$
+begin
+  execute format('revoke temporary on database %I from public', current_database());
+end $$;
 revoke all on schema public from public;
 revoke all on schema l0, card, resource, state from public;
 revoke all on all tables in schema l0, card, resource, state from public;
@@ -42,5 +50,6 @@ grant select on all tables in schema card, resource, state to tessera_api_ro;
 -- `tessera verify` asks which schema it looks at.
 grant select on l0.migrations to tessera_api_ro;
 
+revoke all on all functions in schema l0 from tessera_tool;
 grant usage on schema l0 to tessera_tool;
 grant execute on function l0.open_call(jsonb), l0.renew_call(jsonb), l0.put_result_card(jsonb), l0.report(jsonb) to tessera_tool;

@@ -1,13 +1,12 @@
 // What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else
 // (reference Part 3, row 42): a tool is handed this port, never a store.
 
-import { CARD_CONTENT_BYTES_MAX, CGError, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
+import { CARD_CONTENT_BYTES_MAX, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX, parseId } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type {
   CallHold,
   OpenOutcome,
   OpenRequest,
-  Rejected,
   RenewOutcome,
   ReportOutcome,
   ReportRequest,
@@ -16,6 +15,7 @@ import type {
   ResultContent,
 } from "./outcomes.ts";
 import type { Ids } from "./ports.ts";
+import { answering, checkIds } from "./request-gate.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
 
 export interface ExecutorPort {
@@ -40,32 +40,43 @@ export function createExecutorPort(world: TransitionWorld & { ids: Ids; announce
   const sendReport = transition<ReportRequest, ReportOutcome>(world, "report");
   return {
     // The claim's own id makes asking again after a lost answer the same claim, not a second attempt.
-    openCall: (request) => open({ ...request, claim_id: request.claim_id ?? world.ids.mint("claim") }),
-    renewCall: (hold) => renew(hold),
-    putResultCard(request) {
-      const content = gated(request.content);
-      return isRejected(content) ? Promise.resolve(content) : putCard({ ...request, content });
+    openCall: (request) =>
+      answering(async () => {
+        checkCall(request);
+        return await open({ ...request, claim_id: request.claim_id ?? world.ids.mint("claim") });
+      }),
+    async renewCall(hold) {
+      const outcome = await answering(async () => {
+        checkCall(hold);
+        return await renew(hold);
+      });
+      return "cancel" in outcome ? outcome : { ...outcome, cancel: true };
     },
-    async report(request) {
-      const content = request.content === undefined ? undefined : gated(request.content);
-      if (isRejected(content)) return content;
-      const outcome = await sendReport(content === undefined ? request : { ...request, content });
-      if (outcome.outcome === "accepted" && "wake" in outcome) world.announcer.announce({ wakes: [outcome.wake] });
-      return outcome;
-    },
+    putResultCard: (request) =>
+      answering(async () => {
+        checkCall(request);
+        checkIds({ card_id: request.card_id });
+        return await putCard({ ...request, content: gateResult(request.content) });
+      }),
+    report: (request) =>
+      answering(async () => {
+        checkCall(request);
+        const { content } = request;
+        const outcome = await sendReport(
+          content === undefined ? request : { ...request, content: gateResult(content) },
+        );
+        if (outcome.outcome === "accepted" && "wake" in outcome) world.announcer.announce({ wakes: [outcome.wake] });
+        return outcome;
+      }),
   };
 }
 
-// D9: what a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
-function gated(content: ResultContent): ResultContent | Rejected {
-  try {
-    return gateJson(content, RESULT_GATE) as unknown as ResultContent;
-  } catch (error) {
-    if (CGError.is(error)) return { outcome: "rejected", code: error.code };
-    throw error;
-  }
+function checkCall(call: { readonly project_id: string; readonly tool_call_id: string }): void {
+  parseId(call.project_id, "project_id");
+  parseId(call.tool_call_id, "tool_call_id");
 }
 
-function isRejected(value: ResultContent | Rejected | undefined): value is Rejected {
-  return value !== undefined && "outcome" in value;
+// D9: what a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
+function gateResult(content: ResultContent): ResultContent {
+  return gateJson(content, RESULT_GATE) as unknown as ResultContent;
 }

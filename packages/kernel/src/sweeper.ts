@@ -3,6 +3,7 @@
 //
 //   W1. A sweep that fails is reported and tried again at the next interval; it never ends the loop.
 //   W2. stop() resolves when no sweep is running.
+//   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -27,21 +28,35 @@ export type Sweep = () => Promise<SweepSummary>;
 export function createSweep(world: TransitionWorld & { announcer: Announcer }): Sweep {
   return async () => {
     const total = { commands: 0, wakes: 0, settled: 0, recovered: 0 };
+    const failures: unknown[] = [];
     for (const name of SWEEPS) {
-      for (let round = 0; round < ROUNDS_MAX; round += 1) {
-        await world.killPoints.at("sweep.before_commit");
-        const answer = await runOnce<SweepAnswer>(world, name, [ROWS_PER_SWEEP, moment(world.clock)]);
-        await world.killPoints.at("sweep.after_commit");
-        world.announcer.announce(answer);
-        total.commands += answer.commands?.length ?? 0;
-        total.wakes += answer.wakes.length;
-        total.settled += answer.settled ?? 0;
-        total.recovered += answer.recovered ?? 0;
-        if (!answer.more) break;
+      try {
+        await sweepAll(world, name, total);
+      } catch (error) {
+        failures.push(error); // W3
       }
     }
+    if (failures.length > 0) throw new AggregateError(failures, failures.map(String).join("; "));
     return total;
   };
+}
+
+async function sweepAll(
+  world: TransitionWorld & { announcer: Announcer },
+  name: string,
+  total: { -readonly [Key in keyof SweepSummary]: number },
+): Promise<void> {
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    await world.killPoints.at("sweep.before_commit");
+    const answer = await runOnce<SweepAnswer>(world, name, [ROWS_PER_SWEEP, moment(world.clock)]);
+    await world.killPoints.at("sweep.after_commit");
+    world.announcer.announce(answer);
+    total.commands += answer.commands?.length ?? 0;
+    total.wakes += answer.wakes.length;
+    total.settled += answer.settled ?? 0;
+    total.recovered += answer.recovered ?? 0;
+    if (!answer.more) return;
+  }
 }
 
 export interface Sweeper {

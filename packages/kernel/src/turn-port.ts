@@ -39,7 +39,8 @@ import { moment, runOnce, type TransitionWorld, transition } from "./transitions
 
 export interface TurnPort {
   enqueueTurn(request: TurnRequest): Promise<EnqueueOutcome>;
-  /** Commit point D: take an agent's turn forward, whatever there is to do for it. */
+  /** Commit point D: take an agent's turn forward, whatever there is to do for it. A worker must not ask for an agent whose
+   *  turn it is running; after an error that leaves it in doubt whether it holds the turn, it asks with `reclaim`. */
   resume(request: {
     project_id: string;
     agent_id: string;

@@ -131,6 +131,16 @@ if (needsRoles)
       });
     });
 
+    it("cannot put a type of its own in the place of one that our functions name", async () => {
+      // Temporary objects are searched first for types unless the path says otherwise; here even making one is refused.
+      await expect(tool.query("create temporary table mine (a int)")).rejects.toMatchObject({ kind: "forbidden" });
+      const paths = await fx.query<{ config: string[] | null }>(
+        "select p.proconfig as config from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'l0' and p.prosecdef",
+      );
+      expect(paths).toHaveLength(4);
+      for (const { config } of paths) expect(config).toContain("search_path=pg_catalog, pg_temp");
+    });
+
     it("cannot open a call without its ticket by claiming a target", async () => {
       const turn = await fx.suspended();
       expect(

@@ -10,7 +10,7 @@ begin
   if jsonb_array_length(items) < 2 then
     return false;
   end if;
-  return (select count(distinct e.item ->> key) < count(*) from jsonb_array_elements(items) e (item));
+  return (select count(distinct concat_ws('/', e.item ->> 'project_id', e.item ->> key)) < count(*) from jsonb_array_elements(items) e (item));
 end $$;
 
 create or replace function l0.in_rounds(door text, key text, items jsonb, moment timestamptz) returns json
@@ -26,15 +26,15 @@ begin
   select jsonb_agg(r.item order by r.n) filter (where r.nth = 1), jsonb_agg(r.item order by r.n) filter (where r.nth > 1),
          array_agg(r.n order by r.n) filter (where r.nth = 1), array_agg(r.n order by r.n) filter (where r.nth > 1)
     into firsts, rest, first_places, rest_places
-    from (select e.item, e.n, row_number() over (partition by e.item ->> key order by e.n) as nth
+    from (select e.item, e.n, row_number() over (partition by concat_ws('/', e.item ->> 'project_id', e.item ->> key) order by e.n) as nth
             from jsonb_array_elements(items) with ordinality e (item, n)) r;
   case door
     when 'report' then
       first_answers := l0.report_at(firsts, moment);
       rest_answers := l0.report_at(rest, moment);
     when 'open_call' then
-      first_answers := l0.open_call_at(firsts, moment);
-      rest_answers := l0.open_call_at(rest, moment);
+      first_answers := l0.open_call_at(firsts, moment, true);
+      rest_answers := l0.open_call_at(rest, moment, true);
     when 'suspend_on_calls' then
       first_answers := l0.suspend_on_calls(firsts, moment);
       rest_answers := l0.suspend_on_calls(rest, moment);
@@ -46,4 +46,11 @@ begin
             from (select first_places[f.n] as n, f.answer from json_array_elements(first_answers) with ordinality f (answer, n)
                   union all
                   select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
+end $$;
+
+-- Answers collected under their item's number while rows were locked in key order, put back in item order.
+create or replace function l0.in_item_order(answers jsonb, items jsonb) returns json
+language plpgsql immutable as $$
+begin
+  return coalesce((select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n), '[]');
 end $$;

@@ -11,7 +11,7 @@
 
 create or replace function l0.suspend_on_calls(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -36,14 +36,14 @@ begin
            h.output_box_id, h.box_length, h.holder, h.open_calls, s.step_size, s.all_local, s.call_ids, s.locals, s.tool_calls, s.deadline_ms,
            case
              when h.agent_id is null then 'not_found'
-             when h.active_agent_turn_id is distinct from i.agent_turn_id or h.turn_epoch <> i.turn_epoch then 'stale_epoch'
+             when h.active_agent_turn_id is distinct from i.agent_turn_id or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'
              when h.step_id = i.step_id and h.open_calls is not null then 'duplicate'
              when h.status <> 'running' or h.open_calls is not null then 'conflict'
              when s.step_size = 0 then 'bad_request'
              when s.step_size > 64 then 'too_many_calls'
              else 'accepted'
            end as code
-      from (select * from item order by project_id, agent_id) i
+      from (select * from item order by project_id collate "C", agent_id collate "C") i
       left join lateral (
         select * from state.agent_state_head h
          where h.project_id = i.project_id and h.agent_id = i.agent_id

@@ -9,9 +9,9 @@
 --
 -- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
 
-create or replace function l0.open_call_at(items jsonb, at timestamptz) returns json
+create or replace function l0.open_call_at(items jsonb, at timestamptz, in_rounds boolean default false) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -38,9 +38,10 @@ begin
            moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease, i.executor, i.claim_id as asked_claim, i.known_digest, i.principal as asked_by,
            c.*,
            case
-             when c.tool_call_id is null or c.project_id <> i.project_id
+             when coalesce(i.executor, '') = '' or coalesce(i.claim_id, '') = '' or length(i.executor) > 256 or length(i.claim_id) > 256 then 'bad_request'
+             when c.tool_call_id is null or c.project_id is distinct from i.project_id
                or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
-             when i.ticket is null and (i.target is null or split_part(c.target_subject, '.', 7) <> i.target) then 'auth_failed'
+             when i.ticket is null and (i.target is null or l0.target_of(c.target_subject) <> i.target) then 'auth_failed'
              when i.ticket is not null
               and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
               and not l0.ticket_was_used(pads.inner_pad, pads.outer_pad, i.ticket, c.project_id, c.tool_call_id, c.attempt)
@@ -48,18 +49,19 @@ begin
              when c.wait_status <> 'waiting' then 'already_settled'
              when c.claimed_by = i.executor and c.claim_id = i.claim_id and c.principal is not distinct from i.principal then 'reopened'
              when c.claimed_by is not null then 'already_claimed'
+             when c.local then 'forbidden'
              when i.ticket is not null
               and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
                then 'stale_attempt'
              when c.deadline_at <= moment then 'tool_timeout'
              else 'accepted'
            end as code
-      from (select * from item order by tool_call_id) i
+      from (select * from item order by tool_call_id collate "C") i
       left join lateral (
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id, c.span_id,
                c.parent_step_id, c.recursion_depth, c.call_card_id, c.box_id, c.result_pos - c.step_size - c.call_index - 1 as thought_pos, c.tool_name, c.tool_digest, c.author_id,
                c.target_subject, c.effect, c.after_execution, c.wait_status, c.attempt, c.claimed_by, c.claim_id, c.principal,
-               c.reconcile, c.deadline_at
+               c.reconcile, c.deadline_at, c.local
           from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
   ), claim as materialized (
     -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
@@ -115,8 +117,16 @@ begin
       join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
      where a.outcome ->> 'code' = 'auth_failed';
   end if;
-  if only_reads then
+  -- A batch answered in rounds may hold claims of both kinds, so it waits.
+  if only_reads and not in_rounds then
     perform set_config('synchronous_commit', 'off', true);
   end if;
-  return answer;
+  return coalesce(answer, '[]');
 end $$;
+
+-- Whom a command is for: `echo` of cmd.tool.echo.run, `sys.pmo` of cmd.sys.pmo.internal.fork_join.
+create or replace function l0.target_of(target_subject text) returns text
+language sql immutable parallel safe as $$
+  select case when split_part(target_subject, '.', 6) = 'tool' then split_part(target_subject, '.', 7)
+              else split_part(target_subject, '.', 6) || '.' || split_part(target_subject, '.', 7) end
+$$;

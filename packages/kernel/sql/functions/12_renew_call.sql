@@ -6,7 +6,7 @@
 
 create or replace function l0.renew_call_at(items jsonb, at timestamptz) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -21,7 +21,7 @@ begin
     select i.ord, c.tool_call_id,
            moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease,
            l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal) as code
-      from (select * from item order by tool_call_id) i
+      from (select * from item order by tool_call_id collate "C") i
       left join lateral (select * from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
   ), renewed as (
     update state.calls c
@@ -35,7 +35,7 @@ begin
                                            'cancel', true)
                   end order by d.ord)
     into answer from decided d;
-  return answer;
+  return coalesce(answer, '[]');
 end $$;
 
 -- Why this caller may not write for this call, or null when it may: the first three checks of every executor write (design D8),

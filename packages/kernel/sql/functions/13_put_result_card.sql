@@ -9,7 +9,7 @@
 
 create or replace function l0.put_result_card_at(items jsonb, at timestamptz) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -18,7 +18,7 @@ declare
   c state.calls;
   wanted record;
   code text;
-  answers json[] := '{}';
+  answers jsonb := '{}';
   content jsonb;
   digest bytea;
 begin
@@ -27,7 +27,7 @@ begin
              project_id text, tool_call_id text, capability text, content jsonb, card_id text, author_id text, function_name text,
              traceparent text, principal text))
            with ordinality as e (project_id, tool_call_id, capability, content, card_id, author_id, function_name, traceparent, principal, ord)
-     order by e.ord
+     order by e.tool_call_id collate "C", e.ord
   loop
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
     code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);
@@ -38,11 +38,11 @@ begin
       digest := sha256(convert_to(content::text, 'UTF8'));
       insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
                               function_name, content, sha256, created_at)
-      values (coalesce(i.card_id, l0.result_card_id(c.tool_call_id, c.attempt)), c.project_id, 'tool.result', c.author_id,
+      values (coalesce(i.card_id, l0.saved_card_id(c.tool_call_id, c.attempt, c.cap_sha256)), c.project_id, 'tool.result', c.author_id,
               c.agent_turn_id, c.step_id, c.tool_call_id, c.trace_id, c.parent_step_id, c.tool_name, content, digest, moment)
       on conflict (card_id) do nothing;
       select k.card_id, k.tool_call_id, k.project_id, k.sha256 into wanted
-        from card.cards k where k.card_id = coalesce(i.card_id, l0.result_card_id(c.tool_call_id, c.attempt));
+        from card.cards k where k.card_id = coalesce(i.card_id, l0.saved_card_id(c.tool_call_id, c.attempt, c.cap_sha256));
       if wanted.tool_call_id is distinct from c.tool_call_id or wanted.project_id <> c.project_id or wanted.sha256 <> digest then
         code := 'conflict';
       end if;
@@ -51,16 +51,21 @@ begin
       insert into state.audit_log (project_id, kind, code, tool_call_id, principal, created_at)
       values (i.project_id, 'put_result_card', code, i.tool_call_id, i.principal, moment);
     end if;
-    answers := answers || case when code is null
-      then json_build_object('outcome', 'accepted', 'tool_result_card_id', wanted.card_id)
-      else json_build_object('outcome', 'rejected', 'code', code) end;
+    answers := answers || jsonb_build_object(i.ord::text, case when code is null
+      then jsonb_build_object('outcome', 'accepted', 'tool_result_card_id', wanted.card_id)
+      else jsonb_build_object('outcome', 'rejected', 'code', code) end);
   end loop;
-  return array_to_json(answers);
+  return l0.in_item_order(answers, items);
 end $$;
 
--- One id per attempt, so that repeating a report cannot write a second card (reference Part 3, row 40).
-create or replace function l0.result_card_id(tool_call_id text, attempt integer) returns text
-language sql stable parallel safe as $$ select 'tr_' || md5(tool_call_id || ':' || attempt) $$;
+-- Ids of cards that l0 makes are random: a holder that may choose the id of its own card must not be able to take one that the
+-- kernel will need.
+create or replace function l0.new_card_id(prefix text) returns text
+language sql volatile parallel safe as $$ select prefix || '_' || replace(gen_random_uuid()::text, '-', '') $$;
+
+-- The card of an attempt that chose no id: the same when it is saved again, and known to nobody without the capability.
+create or replace function l0.saved_card_id(tool_call_id text, attempt integer, cap_sha256 bytea) returns text
+language sql stable parallel safe as $$ select 'tr_' || md5(tool_call_id || ':' || attempt || ':' || encode(cap_sha256, 'hex')) $$;
 
 -- What a caller says about itself must be what the call says (reference §5.5 rows 8–10; faults R4–R6).
 create or replace function l0.refuse_claims(true_author text, true_function text, true_trace text, author_id text, function_name text,

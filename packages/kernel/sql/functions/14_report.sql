@@ -8,11 +8,11 @@
 --
 -- Order of the checks: capability → settled by this attempt (duplicate, body not compared) → stale → reference §5.5 rows 5–12.
 -- Locks: siblings first (an advisory lock per agent, in key order, only where a step has several calls), then calls in key order.
--- The sibling lock makes the last of several concurrent reports see all the others, so exactly that one wakes the agent.
+-- The sibling lock makes the last of several concurrent reports see all the others, so whichever commits last wakes the agent.
 
 create or replace function l0.report_at(items jsonb, at timestamptz) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -76,7 +76,7 @@ begin
                case when i.content is not null then l0.refuse_result(i.content, c.after_execution::text) end,
                'accepted')
            end as verdict
-      from (select * from item order by tool_call_id) i
+      from (select * from item order by tool_call_id collate "C") i
       left join lateral (
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id,
                c.parent_step_id, c.recursion_depth, c.step_size, c.tool_name, c.author_id, c.after_execution, c.box_id, c.result_pos,
@@ -87,11 +87,11 @@ begin
   ), decided as materialized (
     select k.*,
            case when k.verdict = 'accepted' then l0.result_content(k.said, k.after_execution::text) end as content,
-           coalesce(k.pointed_card_id, l0.result_card_id(k.tool_call_id, k.attempt)) as new_card_id,
+           coalesce(k.pointed_card_id, l0.new_card_id('tr')) as new_card_id,
            case
              when k.verdict = 'accepted' and k.said ->> 'status' = 'failed' and k.said -> 'error' ->> 'retryable' = 'true'
               and k.attempt < k.attempts_max
-              and moment + k.backoff_ms * (1 << (k.attempt - 1)) * interval '1 millisecond' < k.deadline_at then 'retry'
+              and moment + k.backoff_ms * power(2, least(k.attempt - 1, 20)) * interval '1 millisecond' < k.deadline_at then 'retry'
              else k.verdict
            end as code
       from (select * from checked offset 0) k
@@ -127,7 +127,7 @@ begin
                                        'agent_turn_id', d.agent_turn_id, 'turn_epoch', d.turn_epoch, 'trace_id', d.trace_id,
                                        'worker_target', roster.worker_target, 'inbox_id', d.tool_call_id))
            when 'retry' then json_build_object('outcome', 'accepted',
-             'retry_at', moment + d.backoff_ms * (1 << (d.attempt - 1)) * interval '1 millisecond')
+             'retry_at', moment + d.backoff_ms * power(2, least(d.attempt - 1, 20)) * interval '1 millisecond')
            when 'duplicate' then json_build_object('outcome', 'duplicate', 'tool_result_card_id', coalesce(d.result_card_id, d.new_card_id))
            else json_build_object('outcome', 'rejected', 'code', d.code)
          end order by d.ord),
@@ -151,7 +151,7 @@ begin
       into answer
       from json_array_elements(answer) with ordinality e (item, n);
   end if;
-  return answer;
+  return coalesce(answer, '[]');
 end $$;
 
 -- What few reports need, kept out of the statement that all of them pay for: a pointed card gets its place, a call to be retried is
@@ -164,7 +164,7 @@ begin
   for r in
     select e.item, a.outcome from jsonb_array_elements(items) with ordinality e (item, n)
       join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
-     order by e.item ->> 'tool_call_id'
+     order by (e.item ->> 'tool_call_id') collate "C"
   loop
     if r.outcome ->> 'outcome' = 'accepted' and r.item ->> 'tool_result_card_id' is not null then
       insert into card.box_cards (box_id, pos, card_id, project_id)
@@ -174,7 +174,7 @@ begin
     if r.outcome ->> 'retry_at' is not null then
       update state.calls c
          set claimed_by = null, principal = null, claim_id = null, claimed_at = null, lease_until = null,
-             stale_caps = array_append(c.stale_caps, c.cap_sha256), cap_sha256 = null, reconcile = false, rings = 0,
+             stale_caps = array_append(c.stale_caps, c.cap_sha256), cap_sha256 = null, rings = 0,
              due_at = (r.outcome ->> 'retry_at')::timestamptz
        where c.tool_call_id = r.item ->> 'tool_call_id';
     end if;

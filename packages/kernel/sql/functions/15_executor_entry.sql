@@ -43,26 +43,26 @@ begin
 end $$;
 
 create or replace function l0.open_call(items jsonb) returns json
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   return l0.open_call_at(l0.from_session(items), null);
 end $$;
 
 create or replace function l0.renew_call(items jsonb) returns json
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   return l0.renew_call_at(l0.from_session(items), null);
 end $$;
 
 create or replace function l0.put_result_card(items jsonb) returns json
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform l0.gate(items);
   return l0.put_result_card_at(l0.from_session(items), null);
 end $$;
 
 create or replace function l0.report(items jsonb) returns json
-language plpgsql security definer set search_path = '' as $$
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
   perform l0.gate(items);
   return l0.report_at(l0.from_session(items), null);

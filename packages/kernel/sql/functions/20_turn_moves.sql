@@ -7,7 +7,7 @@ create or replace function l0.settle_call(c state.calls, new_status state.result
 returns void language plpgsql as $$
 declare
   content jsonb := jsonb_build_object('status', new_status, 'after_execution', c.after_execution, 'result', coalesce(result, 'null'), 'error', error);
-  id text := 'tr_' || md5(c.tool_call_id || ':' || by);
+  id text := l0.new_card_id('tr');
 begin
   insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
                           function_name, box_id, pos, content, sha256, created_at)
@@ -39,7 +39,7 @@ end $$;
 create or replace function l0.fallback_deliverable(turn state.agent_turns, box_pos integer, final_status text, code text, message text, moment timestamptz)
 returns text language plpgsql as $$
 declare
-  id text := 'card_' || md5(turn.agent_turn_id || ':deliverable');
+  id text := l0.new_card_id('card');
   content jsonb := jsonb_build_object('data', jsonb_build_object(
     'schema_version', 1, 'kind', 'fallback_deliverable', 'status', case when final_status = 'success' then 'success' else 'partial' end,
     'partial', final_status <> 'success', 'message', message,
@@ -88,7 +88,7 @@ begin
   moment := greatest(moment, h.updated_at);
   select * into strict turn from state.agent_turns t where t.agent_turn_id = h.active_agent_turn_id for no key update;
   for c in
-    select k.* from (select id from unnest(h.open_calls) o (id) order by id) o
+    select k.* from (select id from unnest(h.open_calls) o (id) order by id collate "C") o
      cross join lateral (select * from state.calls k where k.tool_call_id = o.id for no key update) k
   loop
     if c.wait_status = 'waiting' then
@@ -119,7 +119,7 @@ begin
 end $$;
 
 -- Leases the head to the oldest queued turn. The epoch grows here (and in resume, recover, defer, stop): a worker of an earlier turn
--- finds its number stale. At most five bad candidates are put aside at a time (reference §6.3).
+-- finds its number stale. Bad candidates are put aside until a good one is found: an idle head has no queue (invariant 38).
 -- moves: head.dispatch (idle → dispatched), inbox.dispatch (queued → pending) | inbox.fail
 create or replace function l0.dispatch_next(project text, agent text, moment timestamptz) returns jsonb
 language plpgsql as $$
@@ -128,7 +128,7 @@ declare
   turn state.agent_turns;
   start integer;
 begin
-  for n in 1..5 loop
+  loop
     select * into candidate from state.inbox i
      where i.project_id = project and i.agent_id = agent and i.status = 'queued'
      order by i.queue_order limit 1 for no key update;
@@ -166,5 +166,4 @@ begin
       l0.fallback_deliverable(turn, start, 'failed', 'missing_required_fields', 'the turn has no profile or context box', moment),
       'missing_required_fields', 'the turn has no profile or context box', moment);
   end loop;
-  return null;
 end $$;

@@ -12,7 +12,7 @@
 
 create or replace function l0.enqueue_turn(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -23,11 +23,11 @@ begin
   -- Heads are locked in key order; the answers go back in item order.
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
-     order by e.item ->> 'project_id', e.item ->> 'agent_id', e.n
+     order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
   loop
     answers := answers || jsonb_build_object(i.n::text, l0.enqueue_one(i.item, moment));
   end loop;
-  return (select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n);
+  return l0.in_item_order(answers, items);
 end $$;
 
 create or replace function l0.enqueue_one(item jsonb, moment timestamptz) returns jsonb
@@ -95,6 +95,10 @@ begin
     if not exists (select 1 from card.boxes b where b.box_id = output_box and b.project_id = project and b.agent_id = agent) then
       return jsonb_build_object('outcome', 'rejected', 'code', 'forbidden');
     end if;
+  end if;
+  if item ->> 'profile_box_id' is not null and not exists (
+       select 1 from card.boxes b where b.box_id = item ->> 'profile_box_id' and b.project_id = project) then
+    return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
   end if;
   if context_box is not null and not exists (select 1 from card.boxes b where b.box_id = context_box and b.project_id = project) then
     return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');

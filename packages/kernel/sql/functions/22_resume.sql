@@ -12,7 +12,7 @@
 
 create or replace function l0.resume(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -41,7 +41,7 @@ begin
                 cross join lateral (select 1 from state.calls c where c.tool_call_id = o.id and c.wait_status = 'received') c) then 'resumed'
              else 'other'
            end as code
-      from (select * from item order by project_id, agent_id) i
+      from (select * from item order by project_id collate "C", agent_id collate "C") i
       left join lateral (
         select h.project_id, h.agent_id, h.active_agent_turn_id, h.active_channel_id, h.active_recursion_depth, h.trace_id, h.parent_step_id,
                h.profile_box_id, h.context_box_id, h.output_box_id, h.status, h.turn_epoch, h.box_length, h.crash_count, h.step_id, h.open_calls
@@ -61,7 +61,7 @@ begin
   ), applied as (
     update state.calls c
        set wait_status = 'applied', applied_at = moment, due_at = null
-      from step d cross join lateral unnest(d.open_calls) o (id)
+      from (select o.id from step d cross join lateral unnest(d.open_calls) o (id) order by o.id collate "C") o
      where c.tool_call_id = o.id and c.wait_status = 'received'
   )
   select json_agg(case d.code
@@ -134,14 +134,17 @@ begin
     perform l0.lapse_call(c, moment)
        from (select id from unnest(h.open_calls) o (id) order by id) o
       cross join lateral (select * from state.calls k where k.tool_call_id = o.id for no key update) c
-      where c.wait_status = 'waiting' and c.local and c.claimed_by is not null;
+      where c.wait_status = 'waiting' and c.local and c.claimed_by is not null
+        and c.cap_sha256 is distinct from decode(item ->> 'cap_sha256', 'hex');
   end if;
   with taken as (
     update state.calls c
-       set attempt = c.attempt + 1, claimed_by = worker, principal = worker, claimed_at = moment,
+       set attempt = c.attempt + case when c.claimed_by is null then 1 else 0 end, claimed_by = worker, principal = worker, claimed_at = moment,
            cap_sha256 = decode(item ->> 'cap_sha256', 'hex')
       from unnest(h.open_calls) o (id)
-     where c.tool_call_id = o.id and c.local and c.wait_status = 'waiting' and c.claimed_by is null
+     where c.tool_call_id = o.id and c.local and c.wait_status = 'waiting'
+       -- Its own capability again: the answer that handed these calls out was lost, and they are handed out once more.
+       and (c.claimed_by is null or c.claimed_by = worker and c.cap_sha256 = decode(item ->> 'cap_sha256', 'hex'))
     returning c.*)
   select jsonb_agg(jsonb_build_object('tool_call_id', t.tool_call_id, 'tool_call_card_id', t.call_card_id, 'tool_name', t.tool_name,
                      'tool_digest', t.tool_digest, 'call_index', t.call_index, 'effect', t.effect, 'after_execution', t.after_execution,

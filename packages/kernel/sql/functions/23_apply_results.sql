@@ -9,7 +9,7 @@
 
 create or replace function l0.apply_results(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -22,7 +22,7 @@ begin
            with ordinality as i (project_id, agent_id, agent_turn_id, turn_epoch, step_id, results, ord)
   ), locked as materialized (
     select i.ord, i.repetition, i.results, i.agent_turn_id, i.turn_epoch as asked_epoch, i.step_id as asked_step, h.*
-      from (select * from item order by project_id, agent_id) i
+      from (select * from item order by project_id collate "C", agent_id collate "C") i
       left join lateral (
         select * from state.agent_state_head h where h.project_id = i.project_id and h.agent_id = i.agent_id for no key update) h on true
   ), outcome as materialized (
@@ -31,7 +31,7 @@ begin
            r.content as said,
            case when c.wait_status = 'waiting' then coalesce(l0.refuse_result(r.content, c.after_execution::text), '') else '' end as refusal
       from locked l
-     cross join lateral unnest(l.open_calls) with ordinality o (id, n)
+     cross join lateral (select o.id, o.n from unnest(l.open_calls) with ordinality o (id, n) order by o.id collate "C") o
      cross join lateral (select * from state.calls c where c.tool_call_id = o.id for no key update) c
       left join lateral (select e.value -> 'content' as content from jsonb_array_elements(l.results) e
                           where e.value ->> 'tool_call_id' = c.tool_call_id limit 1) r on true
@@ -40,7 +40,7 @@ begin
     select l.*, case
              when l.agent_id is null then 'not_found'
              when l.repetition > 1 then 'agent_busy'
-             when l.active_agent_turn_id is distinct from l.agent_turn_id or l.turn_epoch <> l.asked_epoch then 'stale_epoch'
+             when l.active_agent_turn_id is distinct from l.agent_turn_id or l.turn_epoch is distinct from l.asked_epoch then 'stale_epoch'
              when l.status <> 'running' or l.step_id is distinct from l.asked_step then 'conflict'
              when l.open_calls is null then 'duplicate'
              when exists (select 1 from outcome o where o.ord = l.ord and o.wait_status = 'waiting' and o.said is null) then 'conflict'
@@ -48,7 +48,7 @@ begin
            end as code
       from locked l
   ), fresh as materialized (
-    select o.*, l0.result_content(o.said, o.after_execution::text) as content, l0.result_card_id(o.tool_call_id, o.attempt) as new_card_id,
+    select o.*, l0.result_content(o.said, o.after_execution::text) as content, l0.new_card_id('tr') as new_card_id,
            coalesce((o.said #>> '{result,__cg_control,after_execution}')::state.after_execution, o.after_execution) as new_after
       from outcome o join decided d on d.ord = o.ord
      where d.code = 'accepted' and o.wait_status = 'waiting'

@@ -4,7 +4,7 @@
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, cards: [{ card_id, type, content, metadata?, step_id? }] }
 -- answer: accepted | duplicate (all are there already, with this content), or rejected with not_found, stale_epoch, conflict, bad_request.
 create or replace function l0.append_cards(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off set enable_seqscan = off
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off set enable_seqscan = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
@@ -15,7 +15,7 @@ declare
 begin
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
-     order by e.item ->> 'project_id', e.item ->> 'agent_id', e.n
+     order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
   loop
     select * into h from state.agent_state_head k
      where k.project_id = i.item ->> 'project_id' and k.agent_id = i.item ->> 'agent_id' for no key update;
@@ -26,7 +26,7 @@ begin
       when code = 'duplicate' then jsonb_build_object('outcome', 'duplicate')
       else jsonb_build_object('outcome', 'rejected', 'code', code) end);
   end loop;
-  return (select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n);
+  return l0.in_item_order(answers, items);
 end $$;
 
 -- Why this worker may not write, or null.
@@ -35,7 +35,7 @@ language plpgsql immutable as $$
 begin
   return case
     when h.agent_id is null then 'not_found'
-    when h.active_agent_turn_id is distinct from item ->> 'agent_turn_id' or h.turn_epoch <> (item ->> 'turn_epoch')::bigint then 'stale_epoch'
+    when h.active_agent_turn_id is distinct from item ->> 'agent_turn_id' or h.turn_epoch is distinct from (item ->> 'turn_epoch')::bigint then 'stale_epoch'
     when h.status <> 'running' then 'conflict'
   end;
 end $$;
@@ -69,7 +69,7 @@ begin
          c.card -> 'metadata', sha256(convert_to((c.card -> 'content')::text || coalesce((c.card -> 'tool_calls')::text, '')
                                                  || coalesce((c.card -> 'metadata')::text, ''), 'UTF8')), moment
     from jsonb_array_elements(cards) with ordinality c (card, n);
-  update state.agent_state_head k set box_length = k.box_length + total, crash_count = 0
+  update state.agent_state_head k set box_length = k.box_length + total, crash_count = 0, updated_at = greatest(k.updated_at, moment)
    where k.project_id = h.project_id and k.agent_id = h.agent_id;
   return null;
 end $$;
@@ -80,7 +80,7 @@ end $$;
 -- answer: accepted | duplicate (the turn ended with this status and deliverable) + { deliverable_card_id, wake? }, or rejected.
 create or replace function l0.finish_turn(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -90,11 +90,11 @@ declare
 begin
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
-     order by e.item ->> 'project_id', e.item ->> 'agent_id', e.n
+     order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
   loop
     answers := answers || jsonb_build_object(i.n::text, l0.finish_one(i.item, moment));
   end loop;
-  return (select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n);
+  return l0.in_item_order(answers, items);
 end $$;
 
 create or replace function l0.finish_one(item jsonb, moment timestamptz) returns jsonb
@@ -138,7 +138,7 @@ end $$;
 -- moves: head.defer (running → dispatched, epoch + 1), inbox.defer (processing → deferred); or head.exhaust, inbox.fail
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, reason, delay_ms, deferrals_max }
 create or replace function l0.defer_turn(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off set enable_seqscan = off
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off set enable_seqscan = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
@@ -151,7 +151,7 @@ declare
 begin
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
-     order by e.item ->> 'project_id', e.item ->> 'agent_id', e.n
+     order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
   loop
     select * into h from state.agent_state_head k
      where k.project_id = i.item ->> 'project_id' and k.agent_id = i.item ->> 'agent_id' for no key update;
@@ -176,5 +176,5 @@ begin
       when code is null then jsonb_build_object('outcome', 'accepted', 'retry_count', message.retry_count + 1)
       else jsonb_strip_nulls(jsonb_build_object('outcome', 'rejected', 'code', code, 'wake', wake)) end);
   end loop;
-  return (select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n);
+  return l0.in_item_order(answers, items);
 end $$;

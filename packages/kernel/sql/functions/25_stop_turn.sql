@@ -7,7 +7,7 @@
 
 create or replace function l0.stop_turn(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -23,7 +23,7 @@ begin
   loop
     answers := answers || jsonb_build_object(i.n::text, l0.stop_one(i.item, moment));
   end loop;
-  return (select json_agg(answers -> n::text order by n) from generate_series(1, jsonb_array_length(items)) n);
+  return l0.in_item_order(answers, items);
 end $$;
 
 create or replace function l0.stop_one(item jsonb, moment timestamptz) returns jsonb

@@ -3,7 +3,7 @@
 -- item: { worker_id, worker_target, lease_ms?, info? }. answer: accepted + lease_expires_at, or rejected with worker_lapsed:
 -- a worker that was declared dead stays dead; it must come back under a new id.
 create or replace function l0.renew_worker(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
@@ -28,14 +28,14 @@ end $$;
 
 -- A worker says goodbye: its lease ends now, so that the next sweep gives its turns to others at once.
 create or replace function l0.retire_worker(worker text, at timestamptz default null) returns void
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   update state.workers w set lease_until = least(w.lease_until, coalesce(at, clock_timestamp())) where w.worker_id = worker;
 end $$;
 
 -- A store that only one process can open has nobody else's leases in it (design D3): all of them are ended.
 create or replace function l0.free_leases(at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   freed_workers integer;

@@ -9,16 +9,14 @@ language sql immutable as $$ select least(5 * power(2, least(rings, 10)), 60) * 
 
 create or replace function l0.sweep_calls(limit_rows integer, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   pads l0.ticket_keys;
   c state.calls;
-  h state.agent_state_head;
-  alive_until timestamptz;
-  verdict text;
+  done jsonb;
   commands jsonb := '[]';
   wakes jsonb := '[]';
   settled integer := 0;
@@ -29,55 +27,72 @@ begin
     select * from state.calls k where k.due_at <= moment order by k.due_at limit limit_rows for no key update skip locked
   loop
     seen := seen + 1;
-    if c.wait_status = 'received' then
-      -- Settled, not applied: its wakeup may be lost. With a sibling still open, that sibling's settlement will ring.
-      select * into h from state.agent_state_head k where k.project_id = c.project_id and k.agent_id = c.agent_id;
-      if h.status = 'suspended' and h.active_agent_turn_id = c.agent_turn_id and not exists (
-           select 1 from unnest(h.open_calls) o (id)
-            cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting') k) then
-        wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_pending_inbox'), '[]');
-      end if;
-      update state.calls k set due_at = moment + l0.ring_delay(k.rings), rings = k.rings + 1 where k.tool_call_id = c.tool_call_id;
-    elsif c.wait_status <> 'waiting' then
-      update state.calls k set due_at = null where k.tool_call_id = c.tool_call_id;
-    elsif c.deadline_at <= moment then
-      perform l0.settle_call(c, 'timeout', 'received', 'deadline',
-        case when c.claimed_by is not null and c.effect = 'once' and c.batch_id is null
-          then l0.kernel_error('outcome_unknown', 'the deadline passed while the tool ran; whether it took effect is not known')
-          else l0.kernel_error('tool_timeout', 'no answer before the deadline') end, null, 'sys.kernel', moment);
-      settled := settled + 1;
-      wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_timeout'), '[]');
-    elsif c.claimed_by is null then
-      update state.calls k set due_at = least(k.deadline_at, moment + l0.ring_delay(k.rings)), rings = k.rings + 1 where k.tool_call_id = c.tool_call_id;
-      if c.local then
-        wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_local_call'), '[]');
-      else
-        commands := commands || l0.command_of(c, pads);
-      end if;
-    else
-      alive_until := case
-        when c.batch_id is not null then c.deadline_at
-        when c.local then (select w.lease_until from state.workers w where w.worker_id = c.claimed_by and w.lapsed_at is null)
-        else c.lease_until end;
-      if alive_until > moment then
-        update state.calls k set due_at = least(k.deadline_at, alive_until) where k.tool_call_id = c.tool_call_id;
-      else
-        verdict := l0.lapse_call(c, moment);
-        if verdict = 'released' then
-          update state.calls k set due_at = least(k.deadline_at, moment + l0.ring_delay(0)), rings = 1 where k.tool_call_id = c.tool_call_id;
-          if c.local then
-            wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_local_call'), '[]');
-          else
-            commands := commands || l0.command_of(c, pads);
-          end if;
-        else
-          settled := settled + 1;
-          wakes := wakes || coalesce(l0.wake_of(c.project_id, c.agent_id, 'watchdog_crashed_call'), '[]');
-        end if;
-      end if;
-    end if;
+    begin
+      done := l0.sweep_call(c, pads, moment);
+    exception
+      when deadlock_detected or serialization_failure or lock_not_available then
+        raise;
+      when others then
+        -- A row that cannot be swept must not stop the rows behind it.
+        update state.calls k set due_at = moment + interval '1 minute' where k.tool_call_id = c.tool_call_id;
+        insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
+        values (c.project_id, c.tool_call_id, 'sweep_failed', jsonb_build_object('sqlstate', sqlstate, 'message', sqlerrm), moment);
+        continue;
+    end;
+    commands := commands || coalesce(done -> 'command', '[]');
+    wakes := wakes || coalesce(done -> 'wake', '[]');
+    settled := settled + case when done ? 'settled' then 1 else 0 end;
   end loop;
   return json_build_object('commands', commands, 'wakes', wakes, 'settled', settled, 'more', seen = limit_rows);
+end $$;
+
+-- One call whose time has come. Answers what to publish: { command? } or { wake?, settled? }.
+create or replace function l0.sweep_call(c state.calls, pads l0.ticket_keys, moment timestamptz) returns jsonb
+language plpgsql as $$
+declare
+  h state.agent_state_head;
+  alive_until timestamptz;
+begin
+  if c.wait_status in ('applied', 'dropped') then
+    update state.calls k set due_at = null where k.tool_call_id = c.tool_call_id;
+    return '{}';
+  end if;
+  if c.wait_status = 'received' then
+    -- Settled, not applied: its wakeup may be lost. With a sibling still open, that sibling's settlement will ring.
+    update state.calls k set due_at = moment + l0.ring_delay(k.rings), rings = least(k.rings + 1, 1000) where k.tool_call_id = c.tool_call_id;
+    select * into h from state.agent_state_head k where k.project_id = c.project_id and k.agent_id = c.agent_id;
+    if h.status = 'suspended' and h.active_agent_turn_id = c.agent_turn_id and not exists (
+         select 1 from unnest(h.open_calls) o (id)
+          cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting') k) then
+      return jsonb_build_object('wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_pending_inbox'));
+    end if;
+    return '{}';
+  end if;
+  if c.deadline_at <= moment then
+    perform l0.settle_call(c, 'timeout', 'received', 'deadline',
+      case when c.claimed_by is not null and c.effect = 'once' and c.batch_id is null
+        then l0.kernel_error('outcome_unknown', 'the deadline passed while the tool ran; whether it took effect is not known')
+        else l0.kernel_error('tool_timeout', 'no answer before the deadline') end, null, 'sys.kernel', moment);
+    return jsonb_build_object('settled', true, 'wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_timeout'));
+  end if;
+  if c.claimed_by is not null then
+    alive_until := case
+      when c.batch_id is not null then c.deadline_at
+      when c.local then (select w.lease_until from state.workers w where w.worker_id = c.claimed_by and w.lapsed_at is null)
+      else c.lease_until end;
+    if alive_until > moment then
+      update state.calls k set due_at = least(k.deadline_at, alive_until) where k.tool_call_id = c.tool_call_id;
+      return '{}';
+    end if;
+    if l0.lapse_call(c, moment) <> 'released' then
+      return jsonb_build_object('settled', true, 'wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_crashed_call'));
+    end if;
+  end if;
+  -- Nobody has it: ring, and look again later.
+  update state.calls k set due_at = least(k.deadline_at, moment + l0.ring_delay(k.rings)), rings = least(k.rings + 1, 1000)
+   where k.tool_call_id = c.tool_call_id;
+  return case when c.local then jsonb_build_object('wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_local_call'))
+              else jsonb_build_object('command', l0.command_of(c, pads)) end;
 end $$;
 
 -- Everything a command message is made of, with the ticket of the next attempt.
@@ -96,7 +111,7 @@ end $$;
 -- Turns that were dispatched or put off and that nobody has taken: rung again.
 create or replace function l0.sweep_inbox(limit_rows integer, at timestamptz default null) returns json
 language plpgsql
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 as $$
 declare
@@ -112,7 +127,7 @@ begin
     if n.status in ('pending', 'deferred') then
       wakes := wakes || coalesce(l0.wake_of(n.project_id, n.agent_id,
         case n.status when 'pending' then 'watchdog_retransmit' else 'watchdog_due_deferred' end), '[]');
-      update state.inbox k set due_at = moment + l0.ring_delay(k.rings), rings = k.rings + 1 where k.inbox_id = n.inbox_id;
+      update state.inbox k set due_at = moment + l0.ring_delay(k.rings), rings = least(k.rings + 1, 1000) where k.inbox_id = n.inbox_id;
     else
       update state.inbox k set due_at = null where k.inbox_id = n.inbox_id;
     end if;
@@ -123,7 +138,7 @@ end $$;
 -- Workers whose lease ran out: declared dead, and their turns recovered. A worker is marked before its turns are touched, so that it
 -- cannot take new ones meanwhile; if this transaction is lost, the next sweep does it again.
 create or replace function l0.sweep_workers(limit_rows integer, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set jit = off
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
@@ -155,8 +170,18 @@ begin
      where g.project_id = k.project_id and g.agent_id = k.agent_id and g.status = 'running' and g.holder = any (dead)
        for no key update skip locked;
     if found then
+      begin
+        wake := l0.recover_turn(h, moment);
+      exception
+        when deadlock_detected or serialization_failure or lock_not_available then
+          raise;
+        when others then
+          -- A turn that cannot be recovered must not keep the others from it; it is tried again at the next sweep.
+          insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
+          values (h.project_id, h.active_agent_turn_id, 'sweep_failed', jsonb_build_object('sqlstate', sqlstate, 'message', sqlerrm), moment);
+          continue;
+      end;
       recovered := recovered + 1;
-      wake := l0.recover_turn(h, moment);
       wakes := wakes || coalesce(wake, '[]');
       if h.crash_count + 1 >= 3 then
         ended := ended || jsonb_build_object('project_id', h.project_id, 'channel_id', h.active_channel_id, 'agent_id', h.agent_id,
@@ -165,7 +190,11 @@ begin
     end if;
   end loop;
   if recovered < limit_rows then
-    update state.workers w set drained_at = moment where w.worker_id = any (dead) and w.drained_at is null;
+    -- Drained only if nothing names it any more: a head that somebody had locked just now was passed over above.
+    update state.workers w set drained_at = moment
+     where w.worker_id = any (dead) and w.drained_at is null and not exists (
+       select 1 from state.agent_turns t join state.agent_state_head g on g.project_id = t.project_id and g.agent_id = t.agent_id
+        where t.status = 'active' and g.status = 'running' and g.holder = w.worker_id);
     delete from state.workers w where w.drained_at < moment - interval '1 hour';
   end if;
   return json_build_object('wakes', wakes, 'ended', ended, 'recovered', recovered, 'more', recovered = limit_rows);
@@ -176,7 +205,7 @@ end $$;
 -- enough to bring all work to its end (design D4).
 create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, limit_rows integer) returns json
 language plpgsql stable
-set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
 as $$
 declare
   pads l0.ticket_keys;
@@ -192,6 +221,11 @@ begin
             select c.project_id, c.agent_id from state.calls c
              join resource.project_agents a on a.project_id = c.project_id and a.agent_id = c.agent_id and a.worker_target = for_worker_target
             where c.rings > 0 and c.due_at is not null and (c.wait_status = 'received' or c.wait_status = 'waiting' and c.local and c.claimed_by is null)
+              -- With a sibling still open there is nothing to do yet.
+              and not exists (select 1 from state.agent_state_head h cross join lateral unnest(h.open_calls) o (id)
+                               cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting'
+                                                      and not (k.local and k.claimed_by is null)) k
+                               where h.project_id = c.project_id and h.agent_id = c.agent_id and c.wait_status = 'received')
             limit limit_rows) w;
   end if;
   if for_tool_target is not null then
@@ -199,7 +233,7 @@ begin
     select coalesce(jsonb_agg(c.command), '[]') into commands
       from (select l0.command_of(k, pads) as command from state.calls k
              where k.rings > 0 and k.due_at is not null and k.wait_status = 'waiting' and k.claimed_by is null and not k.local
-               and split_part(k.target_subject, '.', 7) = for_tool_target
+               and l0.target_of(k.target_subject) = for_tool_target
              order by k.due_at limit limit_rows) c;
   end if;
   return json_build_object('wakes', wakes, 'commands', commands);

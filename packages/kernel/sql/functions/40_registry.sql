@@ -2,7 +2,7 @@
 
 -- item: { project_id, title?, owner_id?, status? }
 create or replace function l0.put_projects(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into resource.projects as p (project_id, title, owner_id, status, created_at)
   select distinct on (i.project_id) i.project_id, coalesce(i.title, ''), i.owner_id, coalesce(i.status, 'active'), coalesce(at, clock_timestamp())
@@ -15,7 +15,7 @@ end $$;
 -- item: { project_id, agent_id, worker_target, profile_box_id?, tags?, display_name?, owner_agent_id?, status?, metadata?,
 --         identity_edge?: { edge_id, action, source_agent_id?, trace_id?, parent_step_id?, channel_id? } }
 create or replace function l0.put_agents(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
@@ -25,7 +25,9 @@ begin
     select * from jsonb_to_recordset(items) as e (project_id text, agent_id text, worker_target text, profile_box_id text, tags text[],
       display_name text, owner_agent_id text, status text, metadata jsonb, identity_edge jsonb)
   loop
-    if not exists (select 1 from resource.projects p where p.project_id = i.project_id) then
+    if not exists (select 1 from resource.projects p where p.project_id = i.project_id)
+       or i.profile_box_id is not null and not exists (
+            select 1 from card.boxes b where b.box_id = i.profile_box_id and b.project_id = i.project_id) then
       answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found');
       continue;
     end if;
@@ -53,48 +55,49 @@ end $$;
 -- Appends a version (T1). The same definition as the current one is not appended again; removed: true ends the name.
 -- item: { project_id, tool_name, digest, description?, parameters?, target_subject, after_execution, options?, removed? }
 create or replace function l0.put_tools(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   newest resource.tool_versions;
-  answers json[] := '{}';
+  answers jsonb := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as e (project_id text, tool_name text, digest text, description text, parameters jsonb,
-      target_subject text, after_execution text, options jsonb, removed boolean)
-     order by e.project_id, e.tool_name
+    select * from rows from (jsonb_to_recordset(items) as (project_id text, tool_name text, digest text, description text, parameters jsonb,
+             target_subject text, after_execution text, options jsonb, removed boolean))
+           with ordinality as e (project_id, tool_name, digest, description, parameters, target_subject, after_execution, options, removed, ord)
+     order by e.project_id collate "C", e.tool_name collate "C"
   loop
     perform 1 from resource.projects p where p.project_id = i.project_id for no key update;
     if not found then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name));
       continue;
     end if;
     select * into newest from resource.tool_versions v
      where v.project_id = i.project_id and v.tool_name = i.tool_name order by v.version desc limit 1;
     if coalesce(i.removed, false) and (newest.version is null or newest.removed) then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name));
     elsif coalesce(i.removed, false) then
       insert into resource.tool_versions
       values (i.project_id, i.tool_name, newest.version + 1, newest.digest, true, newest.description, newest.parameters, newest.target_subject,
               newest.after_execution, newest.options, moment);
-      answers := answers || json_build_object('outcome', 'accepted', 'tool_name', i.tool_name, 'version', newest.version + 1);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted', 'tool_name', i.tool_name, 'version', newest.version + 1));
     elsif not newest.removed and newest.digest = i.digest then
-      answers := answers || json_build_object('outcome', 'duplicate', 'tool_name', i.tool_name, 'digest', i.digest, 'version', newest.version);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'duplicate', 'tool_name', i.tool_name, 'digest', i.digest, 'version', newest.version));
     else
       insert into resource.tool_versions
       values (i.project_id, i.tool_name, coalesce(newest.version, 0) + 1, i.digest, false, coalesce(i.description, ''), coalesce(i.parameters, '{}'),
               i.target_subject, i.after_execution, coalesce(i.options, '{}'), moment);
-      answers := answers || json_build_object('outcome', 'accepted', 'tool_name', i.tool_name, 'digest', i.digest, 'version', coalesce(newest.version, 0) + 1);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted', 'tool_name', i.tool_name, 'digest', i.digest, 'version', coalesce(newest.version, 0) + 1));
     end if;
   end loop;
-  return array_to_json(answers);
+  return l0.in_item_order(answers, items);
 end $$;
 
 -- Standalone cards: profiles, instructions, whatever is not made by a turn. Same id and same content: accepted; other content: conflict.
 -- item: { project_id, card_id, type, author_id, content, metadata?, ttl_seconds?, trace_id? }
 create or replace function l0.put_cards(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
@@ -127,7 +130,7 @@ end $$;
 -- A sealed box of cards that exist, or an agent's empty output box. The same box with the same cards again: duplicate.
 -- item: { project_id, box_id, agent_id?, card_ids?: [] }
 create or replace function l0.put_boxes(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
@@ -163,7 +166,7 @@ end $$;
 -- A message that cannot be handled is kept with its reason, and nothing else changes.
 -- item: { project_id?, correlation_id?, reason, detail? }
 create or replace function l0.put_dead_letters(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' as $$
+language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
   select i.project_id, i.correlation_id, i.reason, coalesce(i.detail, '{}'), coalesce(at, clock_timestamp())

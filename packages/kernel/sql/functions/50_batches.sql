@@ -6,34 +6,35 @@
 --         tasks: [{ batch_task_id, agent_id?, profile_box_id?, context_box_id?, output_box_id?, payload_hash?, metadata? }] }
 -- answer: accepted | duplicate + batch_id, or rejected with the codes of a holder's writes, or fan_out_exceeded.
 create or replace function l0.open_batch(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   c state.calls;
   code text;
-  answers json[] := '{}';
+  answers jsonb := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as e (project_id text, tool_call_id text, capability text, principal text, batch_id text,
-      deadline_ms bigint, fail_fast boolean, metadata jsonb, tasks jsonb)
-     order by e.tool_call_id
+    select * from rows from (jsonb_to_recordset(items) as (project_id text, tool_call_id text, capability text, principal text, batch_id text,
+             deadline_ms bigint, fail_fast boolean, metadata jsonb, tasks jsonb))
+           with ordinality as e (project_id, tool_call_id, capability, principal, batch_id, deadline_ms, fail_fast, metadata, tasks, ord)
+     order by e.tool_call_id collate "C"
   loop
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
     if c.batch_id = i.batch_id and c.project_id = i.project_id then
-      answers := answers || json_build_object('outcome', 'duplicate', 'batch_id', i.batch_id);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'duplicate', 'batch_id', i.batch_id));
       continue;
     end if;
     code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);
     code := coalesce(code, case when jsonb_array_length(i.tasks) not between 1 and 50 then 'fan_out_exceeded' end);
     if code is not null then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', code);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', code));
       continue;
     end if;
     insert into state.pmo_batches (batch_id, project_id, channel_id, parent_agent_id, parent_agent_turn_id, parent_tool_call_id, parent_turn_epoch,
                                    task_count, fail_fast, status, deadline_at, metadata, created_at)
     values (i.batch_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.tool_call_id, c.turn_epoch, jsonb_array_length(i.tasks),
-            coalesce(i.fail_fast, false), 'running', moment + i.deadline_ms * interval '1 millisecond', coalesce(i.metadata, '{}'), moment);
+            coalesce(i.fail_fast, false), 'running', moment + coalesce(i.deadline_ms, 900000) * interval '1 millisecond', coalesce(i.metadata, '{}'), moment);
     insert into state.pmo_batch_tasks (batch_task_id, batch_id, project_id, task_index, agent_id, status, next_retry_at, payload_hash,
                                        profile_box_id, context_box_id, output_box_id, metadata, created_at)
     select t.task ->> 'batch_task_id', i.batch_id, c.project_id, t.n - 1, t.task ->> 'agent_id', 'pending', moment, t.task ->> 'payload_hash',
@@ -46,84 +47,96 @@ begin
     -- The call's own deadline lies past the batch's, so that the batch answers first (reference Part 3, row 26).
     update state.calls k
        set batch_id = i.batch_id, lease_until = null,
-           deadline_at = greatest(k.deadline_at, coalesce(moment + i.deadline_ms * interval '1 millisecond' + interval '30 seconds', 'infinity'))
+           deadline_at = greatest(k.deadline_at, moment + coalesce(i.deadline_ms, 900000) * interval '1 millisecond' + interval '30 seconds')
      where k.tool_call_id = c.tool_call_id;
-    answers := answers || json_build_object('outcome', 'accepted', 'batch_id', i.batch_id);
+    answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted', 'batch_id', i.batch_id));
   end loop;
-  return array_to_json(answers);
+  return l0.in_item_order(answers, items);
 end $$;
 
 -- Moves of one task, each a compare-and-set on the state it leaves; anything else changes no row.
 -- item: { batch_task_id, project_id, move: dispatch | requeue | settle, status? (settle), agent_turn_id? (dispatch), agent_id?, turn_epoch?,
 --         delay_ms? (requeue), error_detail?, metadata? }
 create or replace function l0.move_batch_task(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   task state.pmo_batch_tasks;
-  answers json[] := '{}';
+  answers jsonb := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as e (batch_task_id text, project_id text, move text, status text, agent_turn_id text, agent_id text,
-      turn_epoch bigint, delay_ms integer, error_detail jsonb, metadata jsonb)
+    select * from rows from (jsonb_to_recordset(items) as (batch_task_id text, project_id text, move text, status text, agent_turn_id text,
+             agent_id text, turn_epoch bigint, delay_ms integer, error_detail jsonb, metadata jsonb))
+           with ordinality as e (batch_task_id, project_id, move, status, agent_turn_id, agent_id, turn_epoch, delay_ms, error_detail, metadata, ord)
+     order by e.batch_task_id collate "C"
   loop
+    -- Turn before task, as the end of a turn locks them: either that end sees this task dispatched, or this move sees that end.
+    if i.move = 'dispatch' then
+      perform 1 from state.agent_turns t where t.agent_turn_id = i.agent_turn_id for no key update;
+    end if;
     select * into task from state.pmo_batch_tasks k where k.batch_task_id = i.batch_task_id and k.project_id = i.project_id for no key update;
     if not found then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found');
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found'));
     elsif i.move = 'dispatch' and task.status = 'pending' and task.next_retry_at <= moment and exists (
             select 1 from state.pmo_batches b where b.batch_id = task.batch_id and b.status = 'running') then
       update state.pmo_batch_tasks k
          set status = 'dispatched', current_agent_turn_id = i.agent_turn_id, agent_id = coalesce(i.agent_id, k.agent_id),
              current_turn_epoch = i.turn_epoch, attempt_count = k.attempt_count + 1
        where k.batch_task_id = task.batch_task_id;
-      answers := answers || json_build_object('outcome', 'accepted', 'attempt_count', task.attempt_count + 1);
+      -- A child that was quicker than this move has ended already; nobody will tell its task again.
+      update state.pmo_batch_tasks k set status = t.status, ended_at = t.ended_at
+        from state.agent_turns t
+       where k.batch_task_id = task.batch_task_id and t.agent_turn_id = i.agent_turn_id and t.ended_at is not null;
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted', 'attempt_count', task.attempt_count + 1));
     elsif i.move = 'requeue' and task.status = 'dispatched' then
       update state.pmo_batch_tasks k
          set status = 'pending', current_agent_turn_id = null, next_retry_at = moment + coalesce(i.delay_ms, 0) * interval '1 millisecond'
        where k.batch_task_id = task.batch_task_id;
-      answers := answers || json_build_object('outcome', 'accepted');
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted'));
     elsif i.move = 'settle' and (task.status = 'dispatched' and i.status in ('success', 'failed', 'canceled', 'timeout', 'partial')
                                  or task.status = 'pending' and i.status in ('failed', 'canceled', 'timeout')) then
       update state.pmo_batch_tasks k
          set status = i.status, ended_at = moment, error_detail = i.error_detail, metadata = k.metadata || coalesce(i.metadata, '{}')
        where k.batch_task_id = task.batch_task_id;
-      answers := answers || json_build_object('outcome', 'accepted');
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted'));
     else
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'conflict', 'status', task.status);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'status', task.status));
     end if;
   end loop;
-  return array_to_json(answers);
+  return l0.in_item_order(answers, items);
 end $$;
 
 -- The end of a batch and the answer of its call in one commit, whoever of several PMOs comes first (faults F39).
 -- moves: batch running → success | failed | timeout | partial; wait.settle by 'batch'
 -- item: { batch_id, project_id, status, result, error? }
 create or replace function l0.finish_batch(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = '' set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   b state.pmo_batches;
   c state.calls;
-  answers json[] := '{}';
+  answers jsonb := '{}';
 begin
   for i in
-    select * from jsonb_to_recordset(items) as e (batch_id text, project_id text, status text, result jsonb, error jsonb) order by e.batch_id
+    select * from rows from (jsonb_to_recordset(items) as (batch_id text, project_id text, status text, result jsonb, error jsonb))
+           with ordinality as e (batch_id, project_id, status, result, error, ord)
+     order by e.batch_id collate "C"
   loop
     select * into b from state.pmo_batches k where k.batch_id = i.batch_id and k.project_id = i.project_id for no key update;
     if not found then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found');
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found'));
       continue;
     end if;
     if b.status <> 'running' then
-      answers := answers || json_build_object('outcome', case when b.status = i.status then 'duplicate' else 'rejected' end, 'code', 'already_settled',
-                                              'status', b.status);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', case when b.status = i.status then 'duplicate' else 'rejected' end, 'code', 'already_settled',
+                                              'status', b.status));
       continue;
     end if;
     if i.status is null or i.status not in ('success', 'failed', 'timeout', 'partial') or exists (
          select 1 from state.pmo_batch_tasks t where t.batch_id = b.batch_id and t.status in ('pending', 'dispatched')) then
-      answers := answers || json_build_object('outcome', 'rejected', 'code', 'conflict', 'status', b.status);
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'status', b.status));
       continue;
     end if;
     update state.pmo_batches k set status = i.status, ended_at = moment where k.batch_id = b.batch_id;
@@ -134,10 +147,10 @@ begin
             b.parent_agent_turn_id, b.batch_id, c.recursion_depth, c.trace_id, c.parent_step_id, moment);
     if c.wait_status = 'waiting' then
       perform l0.settle_call(c, i.status::state.result_status, 'received', 'batch', nullif(i.error, 'null'), i.result, c.author_id, moment);
-      answers := answers || json_build_object('outcome', 'accepted', 'wake', l0.wake_of(c.project_id, c.agent_id, 'batch_joined'));
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted', 'wake', l0.wake_of(c.project_id, c.agent_id, 'batch_joined')));
     else
-      answers := answers || json_build_object('outcome', 'accepted');
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'accepted'));
     end if;
   end loop;
-  return array_to_json(answers);
+  return l0.in_item_order(answers, items);
 end $$;

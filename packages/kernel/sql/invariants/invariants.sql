@@ -112,7 +112,7 @@ select h.agent_id, h.status from state.agent_state_head h
 -- name: 20_every_wait_has_a_ring
 -- kind: safety
 -- says: whatever waits says when somebody must look at it again (the row is its own outbox)
-select w.tool_call_id, w.wait_status::text from state.calls w where w.wait_status in ('waiting', 'received') and w.due_at is null
+select w.tool_call_id, w.wait_status::text from state.calls w where w.wait_status in ('waiting', 'received') and (w.due_at is null or w.due_at = 'infinity')
 union all
 select i.inbox_id, i.status from state.inbox i where i.status in ('pending', 'deferred') and i.due_at is null;
 
@@ -121,6 +121,7 @@ select i.inbox_id, i.status from state.inbox i where i.status in ('pending', 'de
 -- says: each response edge has its request, with the same depth
 select r.edge_id, r.correlation_id from state.execution_edges r
   left join state.execution_edges q on q.project_id = r.project_id and q.correlation_id = r.correlation_id and q.edge_phase = 'request'
+   and q.primitive = case r.primitive when 'report' then 'tool_call' else r.primitive end
  where r.edge_phase = 'response' and (q.edge_id is null or q.recursion_depth <> r.recursion_depth);
 
 -- name: 22_depth_bounded
@@ -140,6 +141,9 @@ select b.card_id, 'box' from card.box_contents b join card.cards c on c.card_id 
  where b.project_id <> c.project_id or x.project_id <> c.project_id
 union all
 select k.batch_task_id, 'batch' from state.pmo_batch_tasks k join state.pmo_batches b on b.batch_id = k.batch_id where b.project_id <> k.project_id
+union all
+select t.agent_turn_id, 'box of a turn' from state.agent_turns t join card.boxes x on x.box_id in (t.profile_box_id, t.context_box_id, t.output_box_id)
+ where x.project_id <> t.project_id
 union all
 select t.agent_turn_id, 'parent turn' from state.agent_turns t join state.agent_turns p on p.agent_turn_id = t.parent_agent_turn_id where p.project_id <> t.project_id;
 
@@ -168,7 +172,7 @@ select c.card_id from card.cards c
 -- says: one agent writes a box; no gap but the reserved places of waiting calls; no card twice
 select b.box_id, count(*) from card.box_contents b
  group by b.box_id
-having count(*) <> count(distinct b.card_id)
+having count(*) <> count(distinct b.card_id) and exists (select 1 from card.boxes x where x.box_id = b.box_id and x.agent_id is not null)
     or max(b.pos) + 1 <> count(*) + (select count(*) from state.calls w
          where w.box_id = b.box_id and w.wait_status = 'waiting' and w.result_pos < max(b.pos))
 union all
@@ -217,7 +221,8 @@ select h.agent_id, h.status, i.status as inbox_status from state.agent_state_hea
 -- says: a row's columns are what its state says (the hot tables have no CHECK constraints: migration 0001, C4)
 select 'call' as row_kind, w.tool_call_id as id from state.calls w
  where (w.wait_status = 'waiting') <> (w.result_card_id is null) or (w.wait_status = 'waiting') <> (w.settled_by is null)
-    or (w.wait_status = 'applied') <> (w.applied_at is not null) or (w.claimed_by is not null and (w.attempt = 0 or w.cap_sha256 is null))
+    or (w.wait_status = 'applied') <> (w.applied_at is not null) or (w.claimed_by is not null and w.attempt = 0)
+    or (w.wait_status = 'waiting' and (w.claimed_by is null) <> (w.cap_sha256 is null))
 union all
 select 'head', h.agent_id from state.agent_state_head h
  where (h.status = 'running') <> (h.holder is not null) or h.queue_length < 0 or (h.status = 'idle' and h.open_calls is not null)

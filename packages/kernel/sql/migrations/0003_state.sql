@@ -222,7 +222,6 @@ create table state.identity_edges (
 create table state.events (
   project_id     text collate "C" not null,
   seq            bigint generated always as identity,
-  xid            xid8 not null default pg_current_xact_id(),
   agent_id       text collate "C" not null,
   agent_turn_id  text collate "C" not null,
   kind           state.event_kind not null,

@@ -1,0 +1,50 @@
+// The limits that SQL spells out are protocol's constants. A change of one without the other goes red here.
+
+import {
+  CALLS_PER_STEP_MAX,
+  CARD_CONTENT_BYTES_MAX,
+  CRASHES_MAX,
+  ERROR_MESSAGE_CHARS_MAX,
+  FAN_OUT_MAX,
+  FORK_JOIN_DEADLINE_MS,
+  INBOX_PER_AGENT_MAX,
+  LEASE_MS,
+  RECURSION_DEPTH_MAX,
+  RING_FIRST_MS,
+  RING_MAX_MS,
+  TURNS_PER_TRACE_MAX,
+} from "@tessera/protocol";
+import { describe, expect, it } from "vitest";
+import { readSqlFolder } from "./sql-files.ts";
+
+const files = new Map(readSqlFolder("functions").map((file) => [file.name, file.text]));
+
+const SPELLED: readonly { file: string; text: string }[] = [
+  { file: "10_suspend_on_calls.sql", text: `s.step_size > ${CALLS_PER_STEP_MAX} then` },
+  { file: "10_suspend_on_calls.sql", text: `least(c.deadline_ms, ${RING_FIRST_MS})` },
+  { file: "11_open_call.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
+  { file: "12_renew_call.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
+  { file: "13_put_result_card.sql", text: `octet_length(content::text) > ${CARD_CONTENT_BYTES_MAX}` },
+  { file: "13_put_result_card.sql", text: `> ${ERROR_MESSAGE_CHARS_MAX} then` },
+  { file: "14_report.sql", text: `c.recursion_depth >= ${RECURSION_DEPTH_MAX}` },
+  { file: "14_report.sql", text: `interval '${RING_FIRST_MS / 1_000} seconds'` },
+  { file: "21_enqueue_turn.sql", text: `depth >= ${RECURSION_DEPTH_MAX}` },
+  { file: "21_enqueue_turn.sql", text: `h.queue_length >= ${INBOX_PER_AGENT_MAX}` },
+  { file: "21_enqueue_turn.sql", text: `b.turns < ${TURNS_PER_TRACE_MAX}` },
+  { file: "30_workers.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
+  { file: "30_workers.sql", text: `h.crash_count + 1 >= ${CRASHES_MAX}` },
+  {
+    file: "31_sweep.sql",
+    text: `least(${RING_FIRST_MS / 1_000} * power(2, least(rings, 10)), ${RING_MAX_MS / 1_000})`,
+  },
+  { file: "50_batches.sql", text: `not between 1 and ${FAN_OUT_MAX}` },
+  { file: "50_batches.sql", text: `coalesce(i.deadline_ms, ${FORK_JOIN_DEADLINE_MS})` },
+];
+
+describe("a limit in SQL", () => {
+  for (const { file, text } of SPELLED) {
+    it(`is protocol's: ${file} says ${text}`, () => {
+      expect(files.get(file)).toContain(text);
+    });
+  }
+});
