@@ -41,7 +41,7 @@ grant execute on all functions in schema l0 to tessera_kernel;
 grant select, insert, update on all tables in schema card, resource, state to tessera_kernel;
 grant select on all tables in schema l0 to tessera_kernel;
 grant usage on all sequences in schema state to tessera_kernel;
-grant delete on state.workers to tessera_kernel;
+grant delete on state.workers, resource.target_principals to tessera_kernel;
 -- Cards are written once: the trigger refuses a change, and no role of ours is granted one.
 revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters from tessera_kernel;
 

@@ -62,6 +62,8 @@ export interface RegistryPort {
     agent_id?: string;
     card_ids?: readonly string[];
   }): Promise<WriteOutcome>;
+  /** Only this database login (and others bound likewise) may open the target's calls with a ticket; `removed` lets it go. */
+  bindTarget(binding: { target: string; principal: string; removed?: boolean }): Promise<WriteOutcome>;
   putDeadLetter(letter: DeadLetter): Promise<WriteOutcome>;
 }
 
@@ -79,6 +81,13 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
   const putBox = transition<{ project_id: string; box_id: string }, WriteOutcome>(world, "put_boxes", {
     keyOf: (item) => item.box_id,
   });
+  const bindTarget = transition<{ target: string; principal: string; removed?: boolean }, WriteOutcome>(
+    world,
+    "put_target_principals",
+    {
+      keyOf: (item) => `${item.target}/${item.principal}`,
+    },
+  );
   const putDeadLetter = transition<DeadLetter, WriteOutcome>(world, "put_dead_letters");
   return {
     putProject: (project) =>
@@ -99,6 +108,7 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
         checkIds({ project_id: box.project_id, box_id: box.box_id });
         return await putBox(box);
       }),
+    bindTarget: (binding) => bindTarget(binding),
     putDeadLetter: (letter) => putDeadLetter(letter),
   };
 }

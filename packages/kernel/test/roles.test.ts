@@ -154,6 +154,28 @@ if (needsRoles)
       ).toEqual({ outcome: "rejected", code: "auth_failed" });
     });
 
+    it("cannot open the calls of a target that is bound to another login, though it heard the ticket", async () => {
+      const target_subject = "cg.v1r4.p1.public.cmd.tool.payroll.read";
+      const turn = await fx.suspended([{ target_subject }, { target_subject }]);
+      await fx.query("update state.calls set deadline_at = now() + interval '1 hour' where agent_turn_id = $1", [
+        turn.agent_turn_id,
+      ]);
+      const open = (n: number) =>
+        ask("open_call", {
+          project_id: PROJECT,
+          tool_call_id: turn.calls[n]?.tool_call_id,
+          ticket: turn.calls[n]?.ticket,
+          executor: "e",
+          claim_id: `c${n}`,
+        });
+      await fx.kernel.bindTarget({ target: "payroll", principal: "payroll_tool" });
+      expect(await open(0)).toEqual({ outcome: "rejected", code: "auth_failed" });
+      await fx.kernel.bindTarget({ target: "payroll", principal: toolLogin });
+      expect(await open(0)).toMatchObject({ outcome: "accepted" });
+      await fx.kernel.bindTarget({ target: "payroll", principal: toolLogin, removed: true });
+      expect(await open(1)).toEqual({ outcome: "rejected", code: "auth_failed" });
+    });
+
     it("meets the JSON gate again: depth, __proto__, numbers, size", async () => {
       const deep = `${"[".repeat(100)}1${"]".repeat(100)}`;
       for (const content of [

@@ -42,10 +42,22 @@ begin
   end loop;
 end $$;
 
+-- A ticket is no use to a login whose target is bound to others: it is taken off the item, and the opening is refused as forged.
+create or replace function l0.without_foreign_tickets(items jsonb) returns jsonb
+language plpgsql stable as $$
+begin
+  return coalesce((
+    select jsonb_agg(case when exists (select 1 from resource.target_principals p where p.target = t.target)
+                           and not exists (select 1 from resource.target_principals p where p.target = t.target and p.principal = session_user)
+                       then i.item - 'ticket' else i.item end order by i.n)
+      from jsonb_array_elements(items) with ordinality i (item, n)
+      left join lateral (select l0.target_of(c.target_subject) as target from state.calls c where c.tool_call_id = i.item ->> 'tool_call_id') t on true), '[]');
+end $$;
+
 create or replace function l0.open_call(items jsonb) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
-  return l0.open_call_at(l0.from_session(items), null);
+  return l0.open_call_at(l0.without_foreign_tickets(l0.from_session(items)), null);
 end $$;
 
 create or replace function l0.renew_call(items jsonb) returns json

@@ -173,3 +173,18 @@ begin
     from jsonb_to_recordset(items) as i (project_id text, correlation_id text, reason text, detail jsonb);
   return (select json_agg(json_build_object('outcome', 'accepted')) from jsonb_array_elements(items));
 end $$;
+
+-- Binds a target to a database login, or lets it go again.
+-- item: { target, principal, removed? }
+create or replace function l0.put_target_principals(items jsonb, at timestamptz default null) returns json
+language plpgsql set search_path = pg_catalog, pg_temp as $$
+begin
+  delete from resource.target_principals p
+   using jsonb_to_recordset(items) as i (target text, principal text, removed boolean)
+   where i.removed and p.target = i.target and p.principal = i.principal;
+  insert into resource.target_principals (target, principal, created_at)
+  select i.target, i.principal, coalesce(at, clock_timestamp())
+    from jsonb_to_recordset(items) as i (target text, principal text, removed boolean) where not coalesce(i.removed, false)
+  on conflict do nothing;
+  return (select coalesce(json_agg(json_build_object('outcome', 'accepted')), '[]') from jsonb_array_elements(items));
+end $$;

@@ -50,3 +50,12 @@ create view resource.tools as
    where not v.removed
      and not exists (select 1 from resource.tool_versions n
                       where n.project_id = v.project_id and n.tool_name = v.tool_name and n.version > v.version);
+
+-- Which database logins may open the calls of a target. A target without a row here may be opened by any tool login that shows the
+-- ticket; on a bus where every login hears every command (LISTEN/NOTIFY), tools that must not take one another's calls are bound.
+create table resource.target_principals (
+  target      text collate "C" not null,
+  principal   text collate "C" not null,
+  created_at  timestamptz not null,
+  primary key (target, principal)
+);

@@ -54,6 +54,9 @@ select l0.put_cards($1::jsonb, $2::timestamptz) as answer;
 -- name: put_boxes
 select l0.put_boxes($1::jsonb, $2::timestamptz) as answer;
 
+-- name: put_target_principals
+select l0.put_target_principals($1::jsonb, $2::timestamptz) as answer;
+
 -- name: put_dead_letters
 select l0.put_dead_letters($1::jsonb, $2::timestamptz) as answer;
 
