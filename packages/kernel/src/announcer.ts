@@ -1,7 +1,7 @@
 // Rings after a commit. A ring that fails costs time, never a call: the row that waits is its own outbox (design D4).
 //
 //   A1. Nothing here runs before the commit it announces, and nothing durable depends on its success.
-//   A2. The agents of one announcement are woken once each.
+//   A2. What the items of one batch announce goes out together, and each agent in it is woken once.
 
 import { commandMessage, taskEventMessage, wakeMessage } from "./messages.ts";
 import type { Command, EndedTurn, Wake } from "./outcomes.ts";
@@ -31,6 +31,8 @@ export function createAnnouncer(options: {
   const { bus, ids, killPoints } = options;
   const pending = new Set<Promise<void>>();
   let lost = 0;
+  let gathered: BusMessage[] = [];
+  let woken = new Set<string>();
 
   async function send(messages: readonly BusMessage[]): Promise<void> {
     try {
@@ -43,26 +45,36 @@ export function createAnnouncer(options: {
     await killPoints.at("announce.after_publish");
   }
 
+  function flush(): void {
+    const messages = gathered;
+    gathered = [];
+    woken = new Set();
+    const sending = send(messages).finally(() => pending.delete(sending));
+    pending.add(sending);
+  }
+
+  function gather(message: BusMessage): void {
+    gathered.push(message);
+    if (gathered.length === 1) queueMicrotask(flush);
+  }
+
   return {
     announce({ commands = [], wakes = [], ended = [] }) {
-      const messages: BusMessage[] = commands.map(commandMessage);
-      const woken = new Set<string>();
+      for (const command of commands) gather(commandMessage(command));
       for (const wake of wakes) {
         if (!wake?.worker_target) continue;
         const agent = `${wake.project_id}/${wake.agent_id}`;
         if (woken.has(agent)) continue;
         woken.add(agent);
-        messages.push(wakeMessage(wake, ids.spanId()));
+        gather(wakeMessage(wake, ids.spanId()));
       }
-      for (const turn of ended) messages.push(taskEventMessage(turn, ids.spanId()));
-      if (messages.length === 0) return;
-      const sending = send(messages).finally(() => pending.delete(sending));
-      pending.add(sending);
+      for (const turn of ended) gather(taskEventMessage(turn, ids.spanId()));
     },
     get lost() {
       return lost;
     },
     async settled() {
+      await Promise.resolve(); // what was just gathered is being sent after this
       await Promise.all(pending);
     },
   };
