@@ -1,5 +1,5 @@
--- Roles with least privilege. Roles belong to the cluster, so migrations never make them: run this once per database, as a
--- superuser or as a role that may create roles, after `tessera migrate`, and again after every upgrade:
+-- Roles with least privilege. Roles belong to the cluster, so migrations never make them: run this in each database, as a
+-- superuser, after `tessera migrate`, and again after every upgrade:
 --
 --   psql "$DATABASE_URL" -v ON_ERROR_STOP=1 -f deploy/roles.sql
 --
@@ -7,7 +7,7 @@
 --
 --   create role orders_tool login password '…' in role tessera_tool;
 --
---   tessera_kernel   what runs workers, PMO, API and sweeper: may execute every l0 function and read every table
+--   tessera_kernel   what runs workers, PMO, API and sweeper: may execute every l0 function, which write the tables with its rights
 --   tessera_api_ro   may read, and nothing else
 --   tessera_tool     may execute four functions; reads and writes no table, and cannot choose the time
 --

@@ -13,6 +13,7 @@ const [data = "", ledger = "", task = ""] = process.argv.slice(2);
 const tell: Tell = (event) => void process.send?.(event);
 
 process.on("disconnect", () => process.exit(1)); // the story is over without us
+process.on("SIGINT", () => undefined); // Ctrl-C reaches every process of a terminal; the story ends its own
 
 const node = await openNode({
   data,

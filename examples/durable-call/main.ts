@@ -4,6 +4,8 @@
 // are killed while they work, and then the whole process that holds the store is. A second one, started on the same directory,
 // finishes the turn. At the end the store is opened once more and compared with what it must hold; a mismatch exits 1.
 //
+// Ctrl-C ends it at any moment: the processes are killed, the directory is removed, and it exits 130.
+//
 // usage: node main.ts [--json]
 
 import { mkdtemp, rm } from "node:fs/promises";
@@ -16,9 +18,6 @@ import { TOOLS } from "./tools.ts";
 
 const EXIT_INTERRUPTED = 130;
 const screen = new Screen(process.argv.includes("--json"));
-const directory = await mkdtemp(join(tmpdir(), "tessera-example-"));
-const data = join(directory, "data");
-const ledger = join(directory, "side-effects.txt");
 const tell = screen.teller("story");
 const children: HolderChild[] = [];
 let isInterrupted = false;
@@ -30,19 +29,26 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   });
 }
 
+const directory = await mkdtemp(join(tmpdir(), "tessera-example-"));
+const data = join(directory, "data");
+const ledger = join(directory, "side-effects.txt");
+
 try {
   screen.title("One turn, four tool calls, three kills. Watch what is left of it.");
   const outcome = await story();
+  stopIfInterrupted();
   screen.outcome(outcome);
   process.exitCode = outcome.mismatches.length === 0 ? 0 : 1;
 } catch (error) {
   const message = error instanceof Error ? error.message : String(error);
-  if (!isInterrupted) tell({ event: "failed", says: `the example failed: ${message}` });
+  if (isInterrupted) tell({ event: "interrupted", says: "interrupted" });
+  else tell({ event: "failed", says: `the example failed: ${message}` });
   process.exitCode = isInterrupted ? EXIT_INTERRUPTED : 1;
 } finally {
   for (const child of children) child.kill();
   await Promise.all(children.map((child) => child.ended()));
-  await rm(directory, { recursive: true, force: true });
+  // A tool process that is about to end may still write its line.
+  await rm(directory, { recursive: true, force: true, maxRetries: 5 });
 }
 
 async function story(): Promise<Outcome> {
@@ -56,6 +62,7 @@ async function story(): Promise<Outcome> {
   for (const tool of TOOLS.filter((each) => each.fate === "answers")) await first.event("call.reported", tool.name);
   for (const tool of TOOLS.filter((each) => each.fate === "killed")) {
     const { pid = 0 } = await first.event("tool.working", tool.name);
+    stopIfInterrupted();
     process.kill(pid, "SIGKILL");
     tell({
       event: "killed",
@@ -65,6 +72,7 @@ async function story(): Promise<Outcome> {
     });
     await first.event("tool.lost", tool.name);
   }
+  stopIfInterrupted();
   first.kill();
   tell({ event: "killed", says: `kill -9 ${first.pid}: process 1, with everything in it`, pid: first.pid });
   expectEnd(await first.ended(), "SIGKILL");
@@ -73,13 +81,19 @@ async function story(): Promise<Outcome> {
   const second = start("process 2", "recover");
   await second.event("turn.finished");
   expectEnd(await second.ended(), "exit code 0");
+  stopIfInterrupted();
   return await checkOutcome(data, ledger, String(turn.agent_turn_id));
 }
 
 function start(who: string, task: "enqueue" | "recover"): HolderChild {
+  stopIfInterrupted();
   const child = new HolderChild([data, ledger, task], screen.teller(who));
   children.push(child);
   return child;
+}
+
+function stopIfInterrupted(): void {
+  if (isInterrupted) throw new Error("interrupted");
 }
 
 function expectEnd(found: string, expected: string): void {

@@ -5,20 +5,23 @@
 //       effect that the tool declared.
 
 import { fork } from "node:child_process";
-import type { OpenedCall } from "@tessera/kernel";
+import { type Delivery, listenForWork, type OpenedCall } from "@tessera/kernel";
 import { parseToolCommand } from "@tessera/protocol";
 import type { Node } from "@tessera/runtime";
 import type { Tell } from "./story-event.ts";
 import type { ToolNews, ToolWork } from "./tool-process.ts";
+import { TOOLS } from "./tools.ts";
 
-const LEASE_MS = 600;
-const HEARTBEAT_MS = 150;
+// Long enough for a busy machine: whoever opens the directory next ends all leases, so the story does not wait for one.
+const LEASE_MS = 5_000;
+const HEARTBEAT_MS = 1_000;
 
 export async function startToolHost(node: Node, ledger: string, tell: Tell): Promise<{ stop(): Promise<void> }> {
   const executor = node.ids.mint("executor");
-  return await node.bus.subscribe({ pattern: "cg.v1r4.*.*.cmd.tool.>", durable: "tools" }, async (delivery) => {
+  const { bus, kernel, clock } = node;
+  const handler = async (delivery: Delivery) => {
     const { ctx, ticket } = parseToolCommand(delivery, { ids: node.ids });
-    const opened = await node.kernel.openCall({
+    const opened = await kernel.openCall({
       project_id: ctx.project_id,
       tool_call_id: ctx.tool_call_id ?? "",
       ...(ticket === null ? {} : { ticket }),
@@ -26,7 +29,16 @@ export async function startToolHost(node: Node, ledger: string, tell: Tell): Pro
       lease_ms: LEASE_MS,
     });
     if (opened.outcome === "accepted") runTool(node, opened, ledger, tell); // H1
-  });
+  };
+  const onWarning = (warning: string) => tell({ event: "warning", says: warning });
+  const targets = new Set(TOOLS.map((tool) => tool.name.split("__")[0] ?? ""));
+  const sources = await Promise.all(
+    [...targets].map((target) => {
+      const subscribe = { pattern: `cg.v1r4.*.*.cmd.tool.${target}.*`, durable: `tool_${target}` };
+      return listenForWork({ bus, kernel, clock, role: { tool_target: target }, subscribe, handler, onWarning });
+    }),
+  );
+  return { stop: async () => void (await Promise.all(sources.map((source) => source.stop()))) };
 }
 
 function runTool(node: Node, call: OpenedCall, ledger: string, tell: Tell): void {

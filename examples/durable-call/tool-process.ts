@@ -21,9 +21,11 @@ export type ToolNews =
   | { readonly kind: "answer"; readonly result: { readonly text: string } };
 
 process.on("disconnect", () => process.exit()); // T1
+process.on("SIGINT", () => undefined); // Ctrl-C reaches every process of a terminal; the story ends its own
 process.once("message", (work: ToolWork) => run(work));
 
 function run({ tool: name, attempt, idempotencyKey, ledger }: ToolWork): void {
+  if (!process.connected) process.exit(); // T1
   const tool = toolNamed(name);
   const mark = `${name} ${idempotencyKey}\n`;
   // An idempotent tool recognises its key; a `once` tool cannot, which is why nobody may run it again.

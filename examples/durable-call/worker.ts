@@ -2,8 +2,10 @@
 //
 //   W1. A wakeup names only the agent; the kernel's answer to resume() says what there is to do.
 //   W2. Nothing is kept in memory between two wakeups, so any process may go on where another one stopped.
+//   W3. Its turns are held by its lease, which a heartbeat renews; a worker that was declared dead stops.
 
-import type { CallDraft, ResumeOutcome } from "@tessera/kernel";
+import { type CallDraft, listenForWork, type ResumeOutcome } from "@tessera/kernel";
+import { HEARTBEAT_MS } from "@tessera/protocol";
 import type { Node } from "@tessera/runtime";
 import type { Tell } from "./story-event.ts";
 import { AGENT, type DemoTool, PROJECT, TOOLS, WORKER_TARGET } from "./tools.ts";
@@ -15,19 +17,36 @@ export interface Worker {
 }
 
 export async function startWorker(node: Node, tell: Tell): Promise<Worker> {
+  const { kernel, bus, clock } = node;
   const worker_id = node.ids.mint("worker");
-  await node.kernel.renewWorker({ worker_id, worker_target: WORKER_TARGET });
   const { promise: finished, resolve, reject } = Promise.withResolvers<void>();
-  const pattern = `cg.v1r4.*.*.cmd.agent.${WORKER_TARGET}.wakeup`;
-  const subscription = await node.bus.subscribe({ pattern, durable: "workers" }, async () => {
-    const outcome = await node.kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id });
-    if (outcome.outcome !== "accepted") return; // nothing to do yet, or somebody else does it
-    await (outcome.state === "started"
-      ? callTools(node, outcome, tell)
-      : deliver(node, outcome, tell).then(resolve)
-    ).catch(reject);
+  const renew = async () => {
+    const lease = await kernel.renewWorker({ worker_id, worker_target: WORKER_TARGET });
+    if (lease.outcome === "rejected") throw new Error(`the worker lost its lease: ${lease.code}`);
+  };
+  await renew();
+  const heartbeat = setInterval(() => void renew().catch(reject), HEARTBEAT_MS); // W3
+  const source = await listenForWork({
+    bus,
+    kernel,
+    clock,
+    role: { worker_target: WORKER_TARGET },
+    subscribe: { pattern: `cg.v1r4.*.*.cmd.agent.${WORKER_TARGET}.wakeup`, durable: "workers" },
+    handler: async () => {
+      const outcome = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id });
+      if (outcome.outcome !== "accepted") return; // nothing to do yet, or somebody else does it
+      await (outcome.state === "started"
+        ? callTools(node, outcome, tell)
+        : deliver(node, outcome, tell).then(resolve)
+      ).catch(reject);
+    },
+    onWarning: (warning) => tell({ event: "warning", says: warning }),
   });
-  return { finished, stop: () => subscription.stop() };
+  const stop = async () => {
+    clearInterval(heartbeat);
+    await source.stop();
+  };
+  return { finished, stop };
 }
 
 /** Asks for the one turn of the story. */

@@ -1,6 +1,6 @@
 // `tessera migrate` and `tessera verify` on embedded stores, and the mistakes people make with them.
 
-import { existsSync, mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPglite } from "@tessera/engines/pglite";
@@ -76,6 +76,17 @@ describe("on a directory", () => {
     expect(err).toContain("Run `tessera migrate`");
   });
 
+  it("that is damaged is a matter of configuration: repeating does not help", async () => {
+    const data = join(directory, "damaged");
+    mkdirSync(join(data, "store"), { recursive: true });
+    for (const command of ["migrate", "verify"]) {
+      const { exitCode, err } = await runTessera([command, "--data", data]);
+      expect(exitCode).toBe(3);
+      expect(err).toContain("PG_VERSION is missing");
+      expect(err).toContain("Restore the directory from a backup");
+    }
+  });
+
   it("that is not there is not made by verify", async () => {
     const data = join(directory, "nowhere");
     expect((await runTessera(["verify", "--data", data])).exitCode).toBe(3);
@@ -89,6 +100,7 @@ describe("mistakes", () => {
     [["verify"], 3, "no store was given"],
     [["migrate", "--postgres", "mysql://me:secret@h/d"], 3, "should look like postgres://"],
     [["migrate", "--postgres", "postgres://me:secret@127.0.0.1:1/d"], 4, "PostgreSQL at 127.0.0.1:1/d"],
+    [["migrate", "--data", "postgres://me:secret@h/d"], 3, "that is a URL; use --postgres"],
     [["migrate", "--data", TESSERA], 3, "Name a directory"],
     [["verfy"], 2, "Did you mean verify?"],
     [["verify", "--drain"], 2, "Did you mean --drained?"],
@@ -98,6 +110,7 @@ describe("mistakes", () => {
     expect(ran.err).toContain(message);
     expect(ran.err).not.toMatch(STACK_TRACE);
     expect(ran.err).not.toContain("secret");
+    expect(existsSync("postgres:")).toBe(false);
 
     const json = await runTessera([...args, "--json"]);
     expect(json).toMatchObject({ exitCode, err: "" });

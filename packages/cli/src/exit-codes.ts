@@ -6,9 +6,6 @@ export const EXIT = {
   usage: 2,
   configuration: 3,
   unreachable: 4,
-  toolFailed: 5,
-  stillWaiting: 6,
-  outcomeUnknown: 7,
 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];

@@ -8,6 +8,7 @@ it.each([
   [new CGError("storage_error", "cut", { details: { kind: "connection_lost" } }), 4],
   [new CGError("storage_error", "old", { details: { kind: "not_migrated" } }), 3],
   [new CGError("storage_error", "none", { details: { kind: "missing" } }), 3],
+  [new CGError("storage_error", "no database", { details: { kind: "damaged" } }), 3],
   [new CGError("storage_error", "no such database", { details: { kind: "statement", sqlstate: "3D000" } }), 3],
   [new CGError("forbidden", "password", { details: { kind: "forbidden", sqlstate: "28P01" } }), 3],
   [new CGError("bad_request", "both"), 3],

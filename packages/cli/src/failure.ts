@@ -14,6 +14,10 @@ export interface Failure {
 const BY_KIND: Readonly<Record<string, { exitCode: ExitCode; todo: string }>> = {
   locked: { exitCode: EXIT.unreachable, todo: "Stop the process that holds the directory, then repeat." },
   missing: { exitCode: EXIT.configuration, todo: "Check the path, or run `tessera migrate` to make a store there." },
+  damaged: {
+    exitCode: EXIT.configuration,
+    todo: "Restore the directory from a backup, or move it away to start with an empty store.",
+  },
   not_migrated: { exitCode: EXIT.configuration, todo: "Run `tessera migrate` with the same --data or --postgres." },
   unusable_directory: { exitCode: EXIT.configuration, todo: "Name a directory that this user may write." },
   unavailable: {

@@ -9,16 +9,15 @@ import { type StoreFlags, withStore } from "./store-flags.ts";
 export async function migrateCommand(flags: StoreFlags & { json?: boolean }, terminal: Terminal): Promise<ExitCode> {
   const { name, migrated } = await withStore(flags, "yes", terminal, async (store) => ({
     name: store.place.name,
-    migrated: store.migrated ?? NOTHING,
+    migrated: store.migrated as Migrated, // not null: "yes" migrates
   }));
   terminal.out(flags.json === true ? migrateJson(name, migrated) : migrateText(name, migrated));
   return EXIT.ok;
 }
 
 type Migrated = NonNullable<Store["migrated"]>;
-const NOTHING: Migrated = { applied: [], functionsReplaced: false, version: 0 };
 
-export function migrateJson(store: string, { applied, functionsReplaced, version }: Migrated): string {
+function migrateJson(store: string, { applied, functionsReplaced, version }: Migrated): string {
   return `${JSON.stringify({ ok: true, store, schema: version, applied, functions_replaced: functionsReplaced })}\n`;
 }
 

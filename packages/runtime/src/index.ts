@@ -1,5 +1,5 @@
 // @tessera/runtime: the composition root. Configuration becomes adapters, adapters become parts, started and stopped in
-// order. The only importer of `@tessera/engines`: everybody else sees ports.
+// order. Of the product the only importer of `@tessera/engines`: the other packages see ports.
 //
 //   openStore      a database: a PGlite directory, PostgreSQL, or PGlite in memory
 //   openNode       a store with a bus, the kernel and a running sweeper

@@ -1,9 +1,10 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pgliteVersion } from "@tessera/engines/pglite";
 import { MIGRATIONS } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore, type StoreOptions } from "./open-store.ts";
 import { verifyStore } from "./verify-store.ts";
 
@@ -67,20 +68,41 @@ describe("a store in a directory", () => {
   it("cannot be a file", async () => {
     const data = join(directory, "file");
     writeFileSync(data, "");
-    expect((await failure({ data })).details.kind).toBe("unusable_directory");
+    for (const migrate of ["yes", "check"] as const) {
+      expect((await failure({ data, migrate })).details.kind).toBe("unusable_directory");
+    }
+  });
+
+  it("that cannot be looked at is not taken for a missing one", async () => {
+    symlinkSync("loop", join(directory, "loop"));
+    const error = await failure({ data: join(directory, "loop"), migrate: "check" });
+    expect(error.details).toMatchObject({ kind: "unusable_directory", errno: "ELOOP" });
+  });
+
+  it("that is damaged is said to be, and left as it is", async () => {
+    mkdirSync(join(directory, "store"));
+    const error = await failure({ data: directory });
+    expect(error.details.kind).toBe("damaged");
+    expect(error.message).toContain("PG_VERSION is missing");
+    expect(existsSync(join(directory, "store"))).toBe(true);
   });
 });
 
-it("a cache that cannot be written costs time and a warning, not the store", async () => {
+it.each([
+  ["written costs time", "file", []],
+  ["read costs time and a warning", "directory", [expect.stringContaining("set TESSERA_CACHE_DIR")]],
+])("a cache that cannot be %s, not the store", async (_, kind, expected) => {
   const warnings: string[] = [];
-  writeFileSync(join(directory, "no-directory"), "");
-  process.env.TESSERA_CACHE_DIR = join(directory, "no-directory", "cache");
+  const cache = join(directory, "cache");
+  if (kind === "file") writeFileSync(cache, "");
+  else mkdirSync(join(cache, `pglite-${pgliteVersion()}-empty.tar.gz`), { recursive: true });
+  vi.stubEnv("TESSERA_CACHE_DIR", cache);
   try {
     await (await openStore({ ...quiet, onWarning: (warning) => warnings.push(warning) })).close();
   } finally {
-    delete process.env.TESSERA_CACHE_DIR;
+    vi.unstubAllEnvs();
   }
-  expect(warnings).toEqual([expect.stringContaining("set TESSERA_CACHE_DIR")]);
+  expect(warnings).toEqual(expected);
 });
 
 it("a store in memory is migrated, too", async () => {

@@ -6,10 +6,10 @@
 //   O3. Looking at a store does not make one: only `migrate: "yes"` creates a directory.
 //   O4. A store that fails to open leaves nothing open behind it.
 
-import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { checkSchema, type Database, type MigrateResult, migrate } from "@tessera/kernel";
-import { isFileError, missingStore, storeError } from "./store-error.ts";
+import { damagedStore, isFileError, missingStore, storeError } from "./store-error.ts";
 import { type StorePlace, storePlace } from "./store-place.ts";
 
 /** yes: bring the store to this build's schema. check: refuse one that is not. no: open it as it is. */
@@ -56,12 +56,26 @@ async function openDatabase(place: StorePlace, mode: MigrateMode, options: Store
     return await openPostgres({ url: place.url, onWarning });
   }
   const directory = place.kind === "directory" ? { directory: place.directory } : {};
-  // The layout of a directory is the engine's (store-directory.ts there): DIR/store is complete or absent.
-  const isNew = place.kind === "memory" || !existsSync(join(place.directory, "store"));
+  const isNew = place.kind === "memory" || (await isMissing(place.directory));
   if (isNew && place.kind === "directory" && mode !== "yes") throw missingStore(place); // O3
   const { openPglite } = await import("@tessera/engines/pglite");
   const snapshot = isNew ? await emptySnapshot(options.onWarning) : {};
-  return await openPglite({ ...directory, ...snapshot, onFatal: options.onFatal });
+  try {
+    return await openPglite({ ...directory, ...snapshot, onFatal: options.onFatal });
+  } catch (error) {
+    throw isNew ? error : damagedStore(error, place);
+  }
+}
+
+/** The layout is the engine's (store-directory.ts there): DIR/store is complete or absent. What cannot be looked at is not absent. */
+async function isMissing(directory: string): Promise<boolean> {
+  try {
+    await stat(join(directory, "store"));
+    return false;
+  } catch (error) {
+    if (isFileError(error) && error.code === "ENOENT") return true;
+    throw error;
+  }
 }
 
 async function bringToSchema(database: Database, mode: MigrateMode): Promise<MigrateResult | null> {

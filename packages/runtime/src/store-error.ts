@@ -1,7 +1,7 @@
 // What can go wrong with a store, as errors that say what was tried, what was found and what to do.
 //
-//   S1. `details.kind` sorts them for programs: `locked`, `not_migrated`, `missing`, `unusable_directory`, or the kind of
-//       the DatabaseError behind them.
+//   S1. `details.kind` sorts them for programs: `locked`, `not_migrated`, `missing`, `damaged`, `unusable_directory`, or
+//       the kind of the DatabaseError behind them.
 //   S2. The driver's error stays as `cause`; its message never holds a password.
 
 import type { StoreLockedError } from "@tessera/engines/pglite";
@@ -44,6 +44,15 @@ export function missingStore(place: StorePlace): CGError {
     `cannot open ${place.name}: there is no store in it; check the path, or run \`tessera migrate\` to make one`,
     { details: { kind: "missing" } },
   );
+}
+
+/** For a store that is there and does not open: repeating does not help. Other errors are answered as they are. */
+export function damagedStore(error: unknown, place: StorePlace): unknown {
+  if (!(error instanceof DatabaseError) || error.kind !== "fatal") return error;
+  return new CGError("storage_error", `cannot open ${place.name}: ${error.message}`, {
+    details: { kind: "damaged" },
+    cause: error,
+  });
 }
 
 function databaseError(error: DatabaseError, place: StorePlace, doing: string): CGError {

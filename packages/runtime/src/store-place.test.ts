@@ -18,6 +18,13 @@ describe("the place of a store", () => {
   it.each([[""], ["a\0b"]])("is refused when the directory is %j", (data) => {
     expect(() => storePlace({ data })).toThrow(/no usable name/);
   });
+
+  it.each([["postgres://u:secret@h/d"], ["PostgreSQL://u:secret@h/d"], ["file:///secret"]])(
+    "is no directory when it is a URL, which is not repeated: %s",
+    (data) => {
+      expect(() => storePlace({ data })).toThrow(/that is a URL; use --postgres$/);
+    },
+  );
 });
 
 describe("the name of a PostgreSQL store", () => {

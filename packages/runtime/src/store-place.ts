@@ -1,9 +1,12 @@
 // Where a store is: exactly one of a directory, a PostgreSQL database, or memory.
 //
 //   P1. A place's `name` is for people and logs. It never holds a user name, a password or URL parameters.
+//   P2. A URL is no directory: it would make one that is named after a password.
 
 import { resolve } from "node:path";
 import { BadRequest } from "@tessera/protocol";
+
+const URL_START = /^[a-z][a-z0-9+.-]*:\/\//i;
 
 export type StorePlace =
   | { readonly kind: "memory"; readonly name: string }
@@ -24,6 +27,7 @@ export function storePlace(wanted: {
   if (data === undefined) return { kind: "memory", name: "in memory" };
   if (data === "" || data.includes("\0"))
     throw new BadRequest("cannot open a store: the data directory has no usable name");
+  if (URL_START.test(data)) throw new BadRequest("cannot open a store in a directory: that is a URL; use --postgres"); // P2
   const directory = resolve(data);
   return { kind: "directory", name: directory, directory };
 }
