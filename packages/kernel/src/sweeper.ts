@@ -8,7 +8,7 @@
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type { SweepAnswer } from "./outcomes.ts";
-import type { Timer } from "./ports.ts";
+import { type Repetition, repeatEvery } from "./repeat-every.ts";
 import { moment, runOnce, type TransitionWorld } from "./transitions.ts";
 
 const ROWS_PER_SWEEP = 200;
@@ -59,9 +59,7 @@ async function sweepAll(
   }
 }
 
-export interface Sweeper {
-  stop(): Promise<void>;
-}
+export type Sweeper = Repetition;
 
 export function startSweeper(options: {
   sweep: Sweep;
@@ -69,30 +67,11 @@ export function startSweeper(options: {
   intervalMs?: number;
   onWarning: (warning: string) => void;
 }): Sweeper {
-  const intervalMs = options.intervalMs ?? SWEEP_INTERVAL_MS;
-  let isStopped = false;
-  let timer: Timer | null = null;
-  let running: Promise<void> = Promise.resolve();
-
-  function schedule(): void {
-    if (isStopped) return;
-    timer = options.clock.after(intervalMs, () => {
-      running = options
-        .sweep()
-        .then(
-          () => undefined,
-          (error: unknown) => options.onWarning(`sweep failed: ${String(error)}; trying again in ${intervalMs} ms`),
-        )
-        .then(schedule);
-    });
-  }
-
-  schedule();
-  return {
-    async stop() {
-      isStopped = true;
-      timer?.cancel();
-      await running;
-    },
-  };
+  const everyMs = options.intervalMs ?? SWEEP_INTERVAL_MS;
+  return repeatEvery({
+    clock: options.clock,
+    everyMs,
+    task: options.sweep,
+    onFailure: (error) => options.onWarning(`sweep failed: ${String(error)}; trying again in ${everyMs} ms`), // W1
+  });
 }

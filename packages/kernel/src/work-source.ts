@@ -6,7 +6,8 @@
 //   L3. stop() resolves when no handler runs and no look is under way.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
-import type { Bus, BusMessage, Clock, Delivery, SubscribeOptions, Subscription, Timer } from "./ports.ts";
+import type { Bus, BusMessage, Clock, Delivery, SubscribeOptions, Subscription } from "./ports.ts";
+import { repeatEvery } from "./repeat-every.ts";
 
 /** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
 export type WorkRole = { readonly worker_target: string } | { readonly tool_target: string };
@@ -23,34 +24,23 @@ export interface WorkSourceOptions {
 }
 
 export async function listenForWork(options: WorkSourceOptions): Promise<Subscription> {
-  const everyMs = options.lookEveryMs ?? SWEEP_INTERVAL_MS;
   const subscription = await options.bus.subscribe(options.subscribe, options.handler);
   let isStopped = false;
-  let timer: Timer | null = null;
-  let looking: Promise<void> = Promise.resolve();
-
-  async function look(): Promise<void> {
-    for (const message of await options.kernel.overdueMessages(options.role)) {
-      if (isStopped) return;
-      await options.handler(asDelivery(message));
-    }
-  }
-
-  function schedule(): void {
-    if (isStopped) return;
-    timer = options.clock.after(everyMs, () => {
-      looking = look()
-        .catch((error: unknown) => options.onWarning(`looking for overdue work failed: ${String(error)}`))
-        .then(schedule);
-    });
-  }
-
-  schedule();
+  const looking = repeatEvery({
+    clock: options.clock,
+    everyMs: options.lookEveryMs ?? SWEEP_INTERVAL_MS,
+    task: async () => {
+      for (const message of await options.kernel.overdueMessages(options.role)) {
+        if (isStopped) return;
+        await options.handler(asDelivery(message));
+      }
+    },
+    onFailure: (error) => options.onWarning(`looking for overdue work failed: ${String(error)}`),
+  });
   return {
     async stop() {
       isStopped = true;
-      timer?.cancel();
-      await Promise.all([subscription.stop(), looking]);
+      await Promise.all([subscription.stop(), looking.stop()]);
     },
   };
 }
