@@ -272,14 +272,16 @@ if (process.env.TESSERA_TEST_ENGINE === "postgres") {
       const insert =
         "insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at) values ('p1', 'a', $1, 'state', 'running', 1, now())";
       const [early, late] = [await fx.store.another(), await fx.store.another()];
-      await early.transaction(async (first) => {
-        await first.query("select pg_current_xact_id()"); // The lower transaction id, and the higher number.
-        await late.transaction(async (second) => {
+      await late.transaction(async (second) => {
+        await early.transaction(async (first) => {
+          await first.query("select pg_current_xact_id()"); // The lower transaction id, and the higher number.
           await second.query(insert, ["lower_number"]);
           await first.query(insert, ["higher_number"]);
-          expect(await fx.kernel.reads.eventsAfter(PROJECT, cursor)).toEqual([]);
         });
-        expect((await fx.kernel.reads.eventsAfter(PROJECT, cursor)).map((event) => event.agent_turn_id)).toEqual([]);
+        expect(
+          await fx.kernel.reads.eventsAfter(PROJECT, cursor),
+          "what is committed waits for what precedes it",
+        ).toEqual([]);
       });
       expect((await fx.kernel.reads.eventsAfter(PROJECT, cursor)).map((event) => event.agent_turn_id)).toEqual([
         "lower_number",

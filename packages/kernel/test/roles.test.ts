@@ -64,7 +64,7 @@ if (needsRoles)
       kernel = await fx.store.another({ user: kernelLogin });
     });
     afterAll(async () => {
-      await fx.store.database.script(`drop role ${toolLogin}; drop role ${kernelLogin};`);
+      await fx.store.database.script(`drop owned by ${toolLogin}; drop role ${toolLogin}; drop role ${kernelLogin};`);
     });
 
     for (const statement of FORBIDDEN) {
@@ -132,13 +132,31 @@ if (needsRoles)
     });
 
     it("cannot put a type of its own in the place of one that our functions name", async () => {
-      // Temporary objects are searched first for types unless the path says otherwise; here even making one is refused.
       await expect(tool.query("create temporary table mine (a int)")).rejects.toMatchObject({ kind: "forbidden" });
-      const paths = await fx.query<{ config: string[] | null }>(
-        "select p.proconfig as config from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'l0' and p.prosecdef",
+      // And if an operator leaves it the right to temporary objects, ours are still found first.
+      await fx.store.database.script(
+        `grant temporary on database "${new URL(fx.store.url ?? "").pathname.slice(1)}" to ${toolLogin}`,
       );
-      expect(paths).toHaveLength(4);
-      for (const { config } of paths) expect(config).toContain("search_path=pg_catalog, pg_temp");
+      const attacker = await fx.store.another({ user: toolLogin, poolMax: 1 });
+      await attacker.script(`
+        create temporary table proof (who text);
+        grant insert on pg_temp.proof to public;
+        create function pg_temp.evil(v pg_catalog.timestamptz) returns boolean language plpgsql as
+          'begin insert into pg_temp.proof values (current_user); return true; end';
+        create domain pg_temp.timestamptz as pg_catalog.timestamptz check (pg_temp.evil(value))`);
+      for (const door of ["open_call", "renew_call", "put_result_card", "report"]) {
+        const rows = await attacker.query(`select l0.${door}($1::jsonb) as answer`, [
+          JSON.stringify([{ tool_call_id: "x" }]),
+        ]);
+        expect(rows).toMatchObject([{ answer: [{ outcome: "rejected" }] }]);
+      }
+      expect(await attacker.query("select who from pg_temp.proof")).toEqual([]);
+      // The bait is a real one: named first, it runs.
+      await attacker.query("select now()::pg_temp.timestamptz");
+      expect(await attacker.query("select who from pg_temp.proof")).toEqual([{ who: toolLogin }]);
+      await fx.store.database.script(
+        `revoke temporary on database "${new URL(fx.store.url ?? "").pathname.slice(1)}" from ${toolLogin}`,
+      );
     });
 
     it("cannot open a call without its ticket by claiming a target", async () => {

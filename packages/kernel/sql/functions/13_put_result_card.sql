@@ -16,7 +16,7 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   c state.calls;
-  wanted record;
+  wanted card.cards;
   code text;
   answers jsonb := '{}';
   content jsonb;
@@ -41,7 +41,7 @@ begin
       values (coalesce(i.card_id, l0.saved_card_id(c.tool_call_id, c.attempt, c.cap_sha256)), c.project_id, 'tool.result', c.author_id,
               c.agent_turn_id, c.step_id, c.tool_call_id, c.trace_id, c.parent_step_id, c.tool_name, content, digest, moment)
       on conflict (card_id) do nothing;
-      select k.card_id, k.tool_call_id, k.project_id, k.sha256 into wanted
+      select * into wanted
         from card.cards k where k.card_id = coalesce(i.card_id, l0.saved_card_id(c.tool_call_id, c.attempt, c.cap_sha256));
       if wanted.tool_call_id is distinct from c.tool_call_id or wanted.project_id <> c.project_id or wanted.sha256 <> digest then
         code := 'conflict';
