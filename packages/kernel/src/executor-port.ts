@@ -1,10 +1,19 @@
 // What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else
 // (reference Part 3, row 42): a tool is handed this port, never a store.
 
-import { CARD_CONTENT_BYTES_MAX, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX, parseId } from "@tessera/protocol";
+import {
+  BATCH_ITEMS_MAX,
+  CARD_CONTENT_BYTES_MAX,
+  ENVELOPE_DEPTH_EXTRA,
+  gateJson,
+  JSON_DEPTH_MAX,
+  parseId,
+} from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type {
   CallHold,
+  ClaimRequest,
+  OpenedCall,
   OpenOutcome,
   OpenRequest,
   RenewOutcome,
@@ -16,11 +25,13 @@ import type {
 } from "./outcomes.ts";
 import type { Ids } from "./ports.ts";
 import { answering, checkIds } from "./request-gate.ts";
-import { type TransitionWorld, transition } from "./transitions.ts";
+import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
 export interface ExecutorPort {
   /** Commit point B. The command that brought the call is acked after this, whatever the answer. */
   openCall(request: OpenRequest): Promise<OpenOutcome>;
+  /** The oldest calls of a target that nobody has, opened for a caller whose right to the target was checked outside. */
+  claimCalls(request: ClaimRequest): Promise<OpenedCall[]>;
   /** The heartbeat. `cancel: true` = stop the tool, its outcome no longer matters. */
   renewCall(hold: CallHold & { readonly lease_ms?: number }): Promise<RenewOutcome>;
   /** Saves a result without reporting it; changes nothing else. */
@@ -45,6 +56,13 @@ export function createExecutorPort(world: TransitionWorld & { ids: Ids; announce
         checkCall(request);
         return await open({ ...request, claim_id: request.claim_id ?? world.ids.mint("claim") });
       }),
+    async claimCalls(request) {
+      checkIds({ project_id: request.project_id });
+      const { project_id, target, executor, principal = null, max = 1, lease_ms = null } = request;
+      const claimId = world.ids.mint("claim");
+      const values = [project_id, target, executor, claimId, principal, Math.min(max, BATCH_ITEMS_MAX), lease_ms];
+      return await runOnce<OpenedCall[]>(world, "claim_calls", [...values, moment(world.clock)]);
+    },
     async renewCall(hold) {
       const outcome = await answering(async () => {
         checkCall(hold);

@@ -1,6 +1,6 @@
 // What the kernel publishes after a commit: commands, wakeups, terminal events. All of it is a doorbell (design D4).
 
-import { HEADERS } from "@tessera/protocol";
+import { HEADERS, v1r3PayloadIdentity } from "@tessera/protocol";
 import type { Command, EndedTurn, Wake } from "./outcomes.ts";
 import type { BusHeaders, BusMessage } from "./ports.ts";
 
@@ -9,6 +9,7 @@ const SENDER = "tessera";
 const encoder = new TextEncoder();
 
 export function commandMessage(command: Command): BusMessage {
+  const version = command.target_subject.startsWith("cg.v1r3.") ? "v1r3" : VERSION;
   return {
     subject: command.target_subject,
     headers: dropEmpty({
@@ -25,7 +26,7 @@ export function commandMessage(command: Command): BusMessage {
       [HEADERS.recursion_depth]: String(command.recursion_depth),
       [HEADERS.call_ticket]: command.ticket,
       [HEADERS.traceparent]: traceparent(command.trace_id, command.span_id),
-      [HEADERS.version]: VERSION,
+      [HEADERS.version]: version,
       [HEADERS.msg_type]: "ToolCommandPayload",
       [HEADERS.sender]: SENDER,
     }),
@@ -33,6 +34,8 @@ export function commandMessage(command: Command): BusMessage {
       tool_call_card_id: command.tool_call_card_id,
       tool_name: command.tool_name,
       after_execution: command.after_execution,
+      // A peer of the older protocol reads identity from the payload (reference §3.5).
+      ...(version === "v1r3" ? v1r3PayloadIdentity(command) : {}),
     }),
   };
 }

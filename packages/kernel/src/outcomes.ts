@@ -261,6 +261,17 @@ export interface OpenedCall {
 }
 export type OpenOutcome = Rejected | OpenedCall;
 
+/** A request for any work of a target. */
+export interface ClaimRequest {
+  readonly project_id: string;
+  readonly target: string;
+  readonly executor: string;
+  readonly principal?: string;
+  /** At most BATCH_ITEMS_MAX; one when absent. */
+  readonly max?: number;
+  readonly lease_ms?: number;
+}
+
 /** What fences an executor's write: the capability of the attempt. */
 export interface CallHold {
   readonly project_id: string;

@@ -108,7 +108,7 @@ describe("opening a call", () => {
     };
     for (const request of [
       { ...call, project_id: PROJECT, tool_call_id: "tc_none" },
-      { ...call, project_id: "p2" },
+      { ...call, project_id: "p2", ticket: "forged" },
       { ...call, project_id: PROJECT, tool_call_card_id: "card_other" },
     ]) {
       expect(await fx.kernel.openCall(request)).toEqual({ outcome: "rejected", code: "card_not_found" });

@@ -350,6 +350,12 @@ export {
   type TraceIds,
 } from "./trace-context.ts";
 export { normalizeTransport, type Transport, type TransportInput } from "./transport.ts";
-export { liftPayloadIdentity } from "./v1r3.ts";
+export {
+  liftPayloadIdentity,
+  stripReportIdentity,
+  V1R3_PAYLOAD_IDENTITY,
+  type V1r3Identity,
+  v1r3PayloadIdentity,
+} from "./v1r3.ts";
 export { WIRE_SCHEMAS, type WireSchemaDocument, type WireSchemaName } from "./wire-schema.ts";
 export type { JsonSchema } from "./wire-schema-parts.ts";

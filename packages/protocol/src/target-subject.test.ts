@@ -15,6 +15,7 @@ test("an agent id may be part of target or action, and literals stay", () => {
     "cg.v1r4.p1.c9.cmd.tool.box_a1.run",
   );
   expect(parseTargetSubject("cg.v1r4.{project_id}.c9.cmd.tool.t.a", values)).toEqual({
+    version: "v1r4",
     project_id: null,
     channel_id: "c9",
     target: "t",
@@ -22,10 +23,16 @@ test("an agent id may be part of target or action, and literals stay", () => {
   });
 });
 
+test("a template of a v1r3 peer renders to a v1r3 subject", () => {
+  expect(renderTargetSubject("cg.v1r3.{project_id}.{channel_id}.cmd.tool.old.run", values)).toMatch(
+    /^cg\.v1r3\.[^.]+\.[^.]+\.cmd\.tool\.old\.run$/,
+  );
+});
+
 describe("a template is refused when", () => {
   test.each([
     ["its version is another", "cg.v1.OTHER.public.cmd.tool.x"],
-    ["its version is the older one, whose commands are never sent", "cg.v1r3.{project_id}.{channel_id}.cmd.tool.x.y"],
+    ["its version is one that nobody speaks", "cg.v1r2.{project_id}.{channel_id}.cmd.tool.x.y"],
     ["it ends in a wildcard", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.>"],
     ["its action is a wildcard", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.>"],
     ["it only contains the right words", "x.cmd.sys.tool.y"],

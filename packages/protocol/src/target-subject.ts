@@ -3,16 +3,25 @@
 //   T1. A template is parsed, never searched for substrings: `x.cmd.sys.tool.y` contains the right words in the wrong
 //       places.
 //   T2. Only `{project_id}`, `{channel_id}` and `{agent_id}` are substituted; any other brace is refused.
-//   T3. A template names the current version: commands of older versions are read here but never sent.
+//   T3. A template names the version its tool speaks: a v1r3 peer is sent commands of v1r3 (v1r3.ts), everybody else the
+//       current one.
 //   T4. A literal project must be the tool's own, or one project could address another's tools.
 
 import { BadRequest } from "./errors.ts";
-import { formatSubject, isToken, parseSubject, SUBJECT_VERSION } from "./subject.ts";
+import {
+  formatSubject,
+  isToken,
+  parseSubject,
+  SUBJECT_VERSION,
+  SUBJECT_VERSIONS,
+  type SubjectVersion,
+} from "./subject.ts";
 
 export const TARGET_SUBJECT_PLACEHOLDERS = ["project_id", "channel_id", "agent_id"] as const;
 export type TargetSubjectValues = Readonly<Record<(typeof TARGET_SUBJECT_PLACEHOLDERS)[number], string>>;
 
 export interface TargetSubject {
+  readonly version: SubjectVersion;
   /** A literal, or null for the placeholder. */
   readonly project_id: string | null;
   readonly channel_id: string | null;
@@ -38,7 +47,8 @@ export function parseTargetSubject(template: string, owner: { readonly project_i
     string,
   ];
   if (root !== "cg") throw refusal(template, "it must start with cg");
-  if (version !== SUBJECT_VERSION) throw refusal(template, `its version must be ${SUBJECT_VERSION}`);
+  const known = SUBJECT_VERSIONS.find((candidate) => candidate === version);
+  if (known === undefined) throw refusal(template, `its version must be one of ${SUBJECT_VERSIONS.join(", ")}`);
   if (category !== "cmd" || component !== "tool") throw refusal(template, "it must be a cmd.tool subject");
   const project_id = literalOrPlaceholder(project, "project_id", template);
   const channel_id = literalOrPlaceholder(channel, "channel_id", template);
@@ -48,13 +58,14 @@ export function parseTargetSubject(template: string, owner: { readonly project_i
   for (const token of [target, action]) {
     if (!isToken(token.replace(PLACEHOLDER, "x"))) throw refusal(template, `${JSON.stringify(token)} is not one token`);
   }
-  return { project_id, channel_id, target, action };
+  return { version: known, project_id, channel_id, target, action };
 }
 
 /** Substitutes the three placeholders. The result is a legal subject or an error. */
 export function renderTargetSubject(template: string, values: TargetSubjectValues): string {
-  const { project_id, channel_id, target, action } = parseTargetSubject(template);
+  const { version, project_id, channel_id, target, action } = parseTargetSubject(template);
   return formatSubject({
+    version,
     project_id: project_id ?? values.project_id,
     channel_id: channel_id ?? values.channel_id,
     category: "cmd",

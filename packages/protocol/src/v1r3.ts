@@ -1,8 +1,10 @@
-// The v1r3 edge: commands of the older protocol carry identity in the payload.
+// The v1r3 edge: commands of the older protocol carry identity in the payload, and so do the reports of its tools.
 //
 //   V1. An identity field is lifted into its header only where the header is absent or equal, then removed. Two different
 //       values are a protocol violation.
 //   V2. Nothing of this runs for v1r4 subjects, where such fields are refused.
+//   V3. A command that we send to such a peer says the same in its headers and in its payload. A report that names ids is
+//       believed only as far as they are the call's.
 
 import { type ControlField, isControlField } from "./control-fields.ts";
 import { ProtocolViolation } from "./errors.ts";
@@ -27,6 +29,36 @@ const HEADER_OF: Record<Exclude<ControlField, "trace_id">, HeaderName> = {
   parent_traceparent: HEADERS.parent_traceparent,
   recursion_depth: HEADERS.recursion_depth,
 };
+
+/** The ids that a v1r3 command and a v1r3 report carry in their payload. */
+export const V1R3_PAYLOAD_IDENTITY = ["tool_call_id", "agent_turn_id", "turn_epoch", "agent_id", "step_id"] as const;
+export type V1r3Identity = Readonly<{
+  tool_call_id: string;
+  agent_turn_id: string;
+  turn_epoch: number;
+  agent_id: string;
+  step_id: string;
+}>;
+
+/** What a command to a v1r3 peer holds besides its own three fields (V3). */
+export function v1r3PayloadIdentity(call: V1r3Identity): JsonObject {
+  const { tool_call_id, agent_turn_id, turn_epoch, agent_id, step_id } = call;
+  return { tool_call_id, agent_turn_id, turn_epoch, agent_id, step_id };
+}
+
+/** Takes the ids off a v1r3 report after comparing each that is there with the call's own (V3). */
+export function stripReportIdentity(report: Readonly<JsonObject>, call: Readonly<Record<string, unknown>>): JsonObject {
+  const rest = emptyJsonObject();
+  for (const [key, value] of Object.entries(report)) {
+    if (!isControlField(key)) rest[key] = value;
+    else {
+      const said = identityText(key, value);
+      const known = call[key === "channel" ? "channel_id" : key];
+      if (said !== null && (known === undefined || known === null || said !== String(known))) throw mismatch(key);
+    }
+  }
+  return rest;
+}
 
 export function liftPayloadIdentity(
   rawHeaders: Readonly<Record<string, unknown>>,
@@ -62,5 +94,7 @@ function identityText(field: string, value: JsonValue): string | null {
 }
 
 function mismatch(field: string): ProtocolViolation {
-  return new ProtocolViolation(`${field} in the payload differs from its header`, { details: { fields: [field] } });
+  return new ProtocolViolation(`${field} in the payload differs from what the header or the call says`, {
+    details: { fields: [field] },
+  });
 }

@@ -5,7 +5,7 @@
 --   ticket: from the command. target: a caller that the kernel's own role vouches for may open any call sent to this target.
 --   claim_id: made by the executor for this opening; asking again with the same one is the same claim (a lost answer).
 -- answer: accepted + { attempt, capability, lease_expires_at, mode: run | reconcile, … }, or rejected with card_not_found,
---   auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
+--   tenant_mismatch, auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
 --
 -- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
 
@@ -39,8 +39,11 @@ begin
            c.*,
            case
              when coalesce(i.executor, '') = '' or coalesce(i.claim_id, '') = '' or length(i.executor) > 256 or length(i.claim_id) > 256 then 'bad_request'
-             when c.tool_call_id is null or c.project_id is distinct from i.project_id
-               or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
+             when c.tool_call_id is null or i.project_id is null or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
+             -- Whether a call of another project exists is told only to who shows its ticket.
+             when c.project_id is distinct from i.project_id then
+               case when i.ticket = l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
+                 then 'tenant_mismatch' else 'card_not_found' end
              when i.ticket is null and (i.target is null or l0.target_of(c.target_subject) <> i.target) then 'auth_failed'
              when i.ticket is not null
               and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)

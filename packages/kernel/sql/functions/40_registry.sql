@@ -77,6 +77,11 @@ begin
      where v.project_id = i.project_id and v.tool_name = i.tool_name order by v.version desc limit 1;
     if coalesce(i.removed, false) and (newest.version is null or newest.removed) then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name));
+    elsif coalesce(i.removed, false) and exists (
+            select 1 from state.calls c where c.due_at is not null and c.wait_status = 'waiting'
+               and c.project_id = i.project_id and c.tool_name = i.tool_name) then
+      -- A call that waits may still be opened and asks for its definition then (faults Y17).
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'tool_name', i.tool_name));
     elsif coalesce(i.removed, false) then
       insert into resource.tool_versions
       values (i.project_id, i.tool_name, newest.version + 1, newest.digest, true, newest.description, newest.parameters, newest.target_subject,

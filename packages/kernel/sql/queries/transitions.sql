@@ -12,6 +12,9 @@ select l0.suspend_on_calls($1::jsonb, $2::timestamptz) as answer;
 -- name: open_call
 select l0.open_call_at($1::jsonb, $2::timestamptz) as answer;
 
+-- name: claim_calls
+select l0.claim_calls($1, $2, $3, $4, $5, $6, $7, $8::timestamptz) as answer;
+
 -- name: renew_call
 select l0.renew_call_at($1::jsonb, $2::timestamptz) as answer;
 
