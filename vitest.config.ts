@@ -20,6 +20,7 @@ export default defineConfig({
       project("cli", { include: ["tests/cli/**/*.test.ts"] }),
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
+      project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
     ],
   },

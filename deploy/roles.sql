@@ -47,6 +47,9 @@ revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions,
 
 grant usage on schema card, resource, state, l0 to tessera_api_ro;
 grant select on all tables in schema card, resource, state to tessera_api_ro;
+-- Who may do what is worth reading; the hashes of the keys are not.
+revoke select on resource.api_keys from tessera_api_ro;
+grant select (key_id, project_id, role, targets, label, created_at, expires_at, revoked_at, last_used_at) on resource.api_keys to tessera_api_ro;
 -- `tessera verify` asks which schema it looks at.
 grant select on l0.migrations to tessera_api_ro;
 

@@ -25,12 +25,14 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "packages/cli/",
     "packages/testkit/",
     "packages/engines/src/pglite/snapshot-cache.ts",
+    // An isolated child is a process of its own: it cleans its environment and ends with its parent.
+    "packages/executor/src/placements/isolated-child.ts",
   ],
-  "process.exit": ["packages/cli/", "packages/testkit/"],
+  "process.exit": ["packages/cli/", "packages/testkit/", "packages/executor/src/placements/isolated-child.ts"],
   "Date.now": ["packages/engines/", "packages/testkit/"],
   "Math.random": ["packages/engines/", "packages/testkit/"],
   randomUUID: ["packages/engines/", "packages/testkit/"],
   setTimeout: ["packages/engines/", "packages/testkit/"],
-  setInterval: ["packages/engines/", "packages/testkit/"],
+  setInterval: ["packages/engines/", "packages/testkit/", "packages/executor/src/placements/isolated-watchdog.ts"],
   "performance.now": ["packages/engines/", "packages/testkit/"],
 };

@@ -4,6 +4,7 @@
 import {
   findNats,
   findPostgres,
+  hasBubblewrap,
   installServers,
   natsVersion,
   postgresVersion,
@@ -15,7 +16,7 @@ function isMissing(): boolean {
   try {
     if (!given.postgres) findPostgres();
     if (!given.nats) findNats();
-    return false;
+    return !hasBubblewrap();
   } catch {
     return true; // said below, after the attempt to install
   }
@@ -25,6 +26,8 @@ try {
   if (isMissing()) installServers();
   console.log(given.postgres ? "PostgreSQL: given by TESSERA_TEST_POSTGRES_URL" : `PostgreSQL: ${postgresVersion()}`);
   console.log(given.nats ? "NATS: given by TESSERA_TEST_NATS_URL" : `NATS: ${natsVersion()}`);
+  const sandbox = hasBubblewrap() ? "found" : "not found; the shell tool is tested without its sandbox";
+  console.log(`bubblewrap: ${sandbox}`);
 } catch (error) {
   console.error(error instanceof Error ? error.message : error);
   process.exitCode = 1;

@@ -52,7 +52,8 @@ export function describeFailure(error: unknown): Failure {
   if (byState !== undefined) return { exitCode: EXIT.configuration, code, message, todo: byState };
   const byKind = BY_KIND[String(details.kind)];
   if (byKind !== undefined) return { code, message, ...byKind };
-  const exitCode = CONFIGURATION_CODES.has(code) ? EXIT.configuration : EXIT.failure;
+  const isConfiguration = CONFIGURATION_CODES.has(code) || code.startsWith("E_CONFIG_");
+  const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
   return { exitCode, code, message, todo: todoOf(code) };
 }
 

@@ -13,6 +13,7 @@ async function run(...args: string[]) {
     err: (text) => {
       printed.err += text;
     },
+    stopped: () => new Promise(() => undefined),
   });
   return { exitCode, ...printed };
 }

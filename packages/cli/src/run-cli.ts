@@ -11,6 +11,8 @@ export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). */
+  readonly stopped: () => Promise<void>;
 }
 
 export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {

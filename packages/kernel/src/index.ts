@@ -10,6 +10,14 @@
 //   verifyStore    the invariants, as queries that must find nothing
 
 export type { Announcer } from "./announcer.ts";
+export {
+  API_KEY_ROLES,
+  type ApiKeyIdentity,
+  type ApiKeyPort,
+  type ApiKeyRequest,
+  type ApiKeyRole,
+  type CreatedApiKey,
+} from "./api-key-port.ts";
 export type { BatchOutcome, BatchPort } from "./batch-port.ts";
 export type { ExecutorPort } from "./executor-port.ts";
 export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";

@@ -2,6 +2,7 @@
 // into the same SQL functions; nothing else writes.
 
 import { type Announcer, createAnnouncer } from "./announcer.ts";
+import { type ApiKeyPort, createApiKeyPort } from "./api-key-port.ts";
 import { type BatchPort, createBatchPort } from "./batch-port.ts";
 import { Slots } from "./batcher.ts";
 import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
@@ -24,7 +25,7 @@ export interface KernelOptions {
   readonly onWarning?: (warning: string) => void;
 }
 
-export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort {
+export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort, ApiKeyPort {
   readonly reads: Reads;
   readonly announcer: Announcer;
   /** One round of the sweeper, now. */
@@ -49,6 +50,7 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createExecutorPort(world),
     ...createRegistryPort(world),
     ...createBatchPort(world),
+    ...createApiKeyPort(world),
     reads: createReads(database),
     announcer,
     sweep: createSweep(world),

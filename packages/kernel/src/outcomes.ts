@@ -206,6 +206,8 @@ export type SuspendOutcome =
       readonly trace_id: string;
       readonly parent_step_id: string | null;
       readonly recursion_depth: number;
+      /** When the step was committed; a repeated request is not told. */
+      readonly committed_at?: string;
       readonly calls: readonly {
         readonly tool_call_id: string;
         readonly ticket: string | null;
@@ -250,7 +252,12 @@ export interface OpenedCall {
   readonly after_execution: AfterExecution;
   readonly arguments: JsonObject;
   readonly call_metadata: JsonObject | null;
-  readonly message: { readonly card_id: string; readonly content: JsonObject; readonly tool_calls: Json };
+  readonly message: {
+    readonly card_id: string;
+    readonly content: JsonObject;
+    readonly tool_calls: Json;
+    readonly created_at?: string;
+  };
   readonly definition: JsonObject | null;
   readonly attempt: number;
   readonly mode: "run" | "reconcile";

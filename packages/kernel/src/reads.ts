@@ -40,8 +40,14 @@ export interface Reads {
   head(projectId: string, agentId: string): Promise<Row | null>;
   call(projectId: string, callId: string): Promise<Row | null>;
   callsOfTurn(projectId: string, turnId: string): Promise<Row[]>;
+  project(projectId: string): Promise<Row | null>;
   tools(projectId: string): Promise<Row[]>;
+  /** One page of tools behind a name, in the order of their names. */
+  toolsAfter(projectId: string, toolName: string, limit: number): Promise<Row[]>;
+  tool(projectId: string, toolName: string): Promise<Row | null>;
   toolByDigest(projectId: string, toolName: string, digest: string): Promise<Row | null>;
+  /** Keys of a project, or all with null. Never a secret or its hash. */
+  apiKeys(projectId: string | null): Promise<Row[]>;
   agent(projectId: string, agentId: string): Promise<Row | null>;
   /** Events after a cursor, in an order that never skips one that commits late. */
   eventsAfter(projectId: string, cursor: number, limit?: number): Promise<EventRow[]>;
@@ -62,7 +68,11 @@ export function createReads(database: Database): Reads {
     head: (project, agent) => one("head_by_agent", project, agent),
     call: (project, call) => one("call_by_id", project, call),
     callsOfTurn: (project, turn) => all("calls_of_turn", project, turn),
+    project: (project) => one("project_by_id", project),
     tools: (project) => all("tools_of_project", project),
+    toolsAfter: (project, name, limit) => all("tools_after", project, name, limit),
+    tool: (project, name) => one("tool_by_name", project, name),
+    apiKeys: (project) => all("api_keys_of_project", project, ROWS_MAX),
     toolByDigest: (project, name, digest) => one("tool_by_digest", project, name, digest),
     agent: (project, agent) => one("agent_by_id", project, agent),
     eventsAfter: (project, cursor, limit = ROWS_MAX) => all("events_after", project, cursor, limit),

@@ -44,7 +44,11 @@ export class CGError extends Error {
   }
 
   static is(error: unknown): error is CGError {
-    return typeof error === "object" && error !== null && brand in error;
+    try {
+      return typeof error === "object" && error !== null && brand in error;
+    } catch {
+      return false; // a proxy that was revoked, or whose trap throws: anything can be thrown
+    }
   }
 }
 

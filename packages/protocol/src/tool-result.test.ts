@@ -122,3 +122,10 @@ describe("the kernel refuses a result", () => {
     expect(validateToolResultContent({ ...good, status: "timeout", error })).toMatchObject({ error });
   });
 });
+
+test("a revoked proxy, as result or as error, is a failed result like any other thing that is not JSON", () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  expect(buildToolResultContent({ result: proxy })).toMatchObject({ error: { code: "result_not_serializable" } });
+  expect(buildToolResultContent({ error: proxy })).toMatchObject({ status: "failed" });
+});

@@ -113,7 +113,7 @@ function cleanResult(result: unknown, bytesMax: number): CleanResult {
 }
 
 function cleanError(error: unknown, options: { readonly source: string; readonly messageLimit?: number }): ErrorObject {
-  if (!CGError.is(error) && !(error instanceof Error) && typeof error === "object") {
+  if (typeof error === "object" && !isThrown(error)) {
     try {
       gateJson(error, { bytesMax: CARD_CONTENT_BYTES_MAX });
     } catch {
@@ -124,6 +124,14 @@ function cleanError(error: unknown, options: { readonly source: string; readonly
     }
   }
   return normalizeError(error, options);
+}
+
+function isThrown(error: unknown): boolean {
+  try {
+    return CGError.is(error) || error instanceof Error;
+  } catch {
+    return false; // a revoked proxy has no prototype to look at
+  }
 }
 
 /** A failed status without an error: the result may say why. */
@@ -159,5 +167,9 @@ function isGiven(value: unknown): boolean {
 
 function typeName(value: unknown): string {
   if (typeof value !== "object" || value === null) return typeof value;
-  return Array.isArray(value) ? "array" : "object";
+  try {
+    return Array.isArray(value) ? "array" : "object";
+  } catch {
+    return "object"; // a revoked proxy
+  }
 }

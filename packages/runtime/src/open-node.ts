@@ -16,13 +16,15 @@ export interface NodeOptions extends StoreOptions {
   readonly nats?: string;
   /** How often the sweeper looks at what waits; default 1 s. */
   readonly sweepIntervalMs?: number;
+  /** False: some other process sweeps this store. */
+  readonly sweep?: boolean;
 }
 
 export interface Node {
   readonly store: Store;
   readonly bus: Bus;
   readonly kernel: Kernel;
-  readonly sweeper: Sweeper;
+  readonly sweeper: Sweeper | null;
   readonly clock: Clock;
   readonly ids: Ids;
   /** Leases of an earlier process that this one ended (N2). */
@@ -41,13 +43,8 @@ export async function openNode(options: NodeOptions): Promise<Node> {
     const kernel = openKernel({ database: store.database, bus, clock: systemClock, ids: systemIds, onWarning });
     started.push(() => kernel.announcer.settled());
     const freed = store.kind === "directory" ? await kernel.freeLeases() : { workers: 0, calls: 0 };
-    const sweeper = startSweeper({
-      sweep: kernel.sweep,
-      clock: systemClock,
-      onWarning,
-      ...(options.sweepIntervalMs === undefined ? {} : { intervalMs: options.sweepIntervalMs }),
-    });
-    started.push(() => sweeper.stop());
+    const sweeper = options.sweep === false ? null : startSweeping(kernel, options);
+    started.push(async () => await sweeper?.stop());
     let closed: Promise<void> | null = null;
     const close = () => {
       closed ??= stopAll(started);
@@ -58,6 +55,11 @@ export async function openNode(options: NodeOptions): Promise<Node> {
     await stopAll(started).catch((cause) => onWarning(`closing after a failed start: ${String(cause)}`)); // N1
     throw error;
   }
+}
+
+function startSweeping(kernel: Kernel, { onWarning, sweepIntervalMs }: NodeOptions): Sweeper {
+  const interval = sweepIntervalMs === undefined ? {} : { intervalMs: sweepIntervalMs };
+  return startSweeper({ sweep: kernel.sweep, clock: systemClock, onWarning, ...interval });
 }
 
 /** Newest first. One that fails does not keep the others open; the first failure is told. */

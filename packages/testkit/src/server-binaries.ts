@@ -6,7 +6,7 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
-const INSTALL = "apt-get update && apt-get install -y postgresql nats-server";
+const INSTALL = "apt-get update && apt-get install -y postgresql nats-server bubblewrap";
 const POSTGRES_HOMES = "/usr/lib/postgresql";
 const POSTGRES_MAJOR_MIN = 15;
 
@@ -34,6 +34,11 @@ export function findNats(): string {
   const found = places.map((place) => join(place, "nats-server")).find(isProgram);
   if (found === undefined) throw new ServerMissingError("nats-server", "TESSERA_TEST_NATS_URL");
   return found;
+}
+
+/** The sandbox of the shell tool; its tests say which of their cases ran without it. */
+export function hasBubblewrap(): boolean {
+  return [...searchPath(), "/usr/bin"].some((place) => isProgram(join(place, "bwrap")));
 }
 
 export function postgresVersion(): string {

@@ -121,7 +121,7 @@ begin
   select json_agg(
            case d.code
              when 'accepted' then json_build_object('outcome', 'accepted', 'channel_id', d.channel_id, 'trace_id', d.trace_id,
-               'parent_step_id', d.parent_step_id, 'recursion_depth', d.recursion_depth,
+               'parent_step_id', d.parent_step_id, 'recursion_depth', d.recursion_depth, 'committed_at', moment,
                'calls', (select json_agg(json_build_object('tool_call_id', c.id,
                                   'ticket', case when not c.local then l0.ticket(pads.inner_pad, pads.outer_pad, d.project_id, c.id, 1) end) order by c.n)
                            from unnest(d.call_ids, d.locals) with ordinality c (id, local, n)))

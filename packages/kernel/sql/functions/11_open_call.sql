@@ -5,7 +5,7 @@
 --   ticket: from the command. target: a caller that the kernel's own role vouches for may open any call sent to this target.
 --   claim_id: made by the executor for this opening; asking again with the same one is the same claim (a lost answer).
 -- answer: accepted + { attempt, capability, lease_expires_at, mode: run | reconcile, … }, or rejected with card_not_found,
---   tenant_mismatch, auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
+--   tenant_mismatch, protocol_violation, auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
 --
 -- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
 
@@ -39,11 +39,15 @@ begin
            c.*,
            case
              when coalesce(i.executor, '') = '' or coalesce(i.claim_id, '') = '' or length(i.executor) > 256 or length(i.claim_id) > 256 then 'bad_request'
-             when c.tool_call_id is null or i.project_id is null or i.tool_call_card_id <> c.call_card_id then 'card_not_found'
+             when c.tool_call_id is null or i.project_id is null then 'card_not_found'
              -- Whether a call of another project exists is told only to who shows its ticket.
              when c.project_id is distinct from i.project_id then
                case when i.ticket = l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
                  then 'tenant_mismatch' else 'card_not_found' end
+             -- Another call's card is a contradiction (faults N7); anything else is no card at all, whatever it is (N10).
+             when i.tool_call_card_id <> c.call_card_id then
+               case when exists (select 1 from card.cards k where k.card_id = i.tool_call_card_id and k.project_id = c.project_id and k.type = 'tool.call')
+                 then 'protocol_violation' else 'card_not_found' end
              when i.ticket is null and (i.target is null or l0.target_of(c.target_subject) <> i.target) then 'auth_failed'
              when i.ticket is not null
               and i.ticket <> l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
@@ -86,7 +90,8 @@ begin
              'tool_call_card_id', d.call_card_id, 'tool_name', d.tool_name, 'tool_digest', d.tool_digest, 'author_id', d.author_id,
              'target_subject', d.target_subject, 'effect', d.effect, 'after_execution', d.after_execution,
              'arguments', call_card.content -> 'arguments', 'call_metadata', call_card.metadata,
-             'message', json_build_object('card_id', thought.card_id, 'content', thought.content, 'tool_calls', thought.tool_calls),
+             'message', json_build_object('card_id', thought.card_id, 'content', thought.content, 'tool_calls', thought.tool_calls,
+                                           'created_at', thought.created_at),
              'definition', definition.document,
              'attempt', d.attempt + case when d.code = 'accepted' then 1 else 0 end,
              'mode', case when d.reconcile then 'reconcile' else 'run' end,
@@ -101,7 +106,7 @@ begin
     left join lateral (
       select c.content, c.metadata from card.cards c where c.card_id = d.call_card_id and d.code in ('accepted', 'reopened')) call_card on true
     left join lateral (
-      select c.card_id, c.content, c.tool_calls from card.cards c
+      select c.card_id, c.content, c.tool_calls, c.created_at from card.cards c
        where c.box_id = d.box_id and c.pos = d.thought_pos and d.code in ('accepted', 'reopened')) thought on true
     left join lateral (
       select json_build_object('tool_name', v.tool_name, 'description', v.description, 'parameters', v.parameters,

@@ -41,8 +41,24 @@ select c.tool_call_id, c.step_id, c.call_index, c.tool_name, c.target_subject, c
 -- name: tools_of_project
 select t.* from resource.tools t where t.project_id = $1 order by t.tool_name;
 
+-- name: tools_after
+-- One page, by name.
+select t.* from resource.tools t where t.project_id = $1 and t.tool_name > $2 collate "C" order by t.tool_name limit $3;
+
+-- name: tool_by_name
+select t.* from resource.tools t where t.project_id = $1 and t.tool_name = $2;
+
 -- name: tool_by_digest
-select v.* from resource.tool_versions v where v.project_id = $1 and v.tool_name = $2 and v.digest = $3 limit 1;
+select v.* from resource.tool_versions v where v.project_id = $1 and v.tool_name = $2 and v.digest = $3
+ order by v.removed, v.version desc limit 1;
+
+-- name: project_by_id
+select p.* from resource.projects p where p.project_id = $1;
+
+-- name: api_keys_of_project
+-- Null lists the keys of every project, and those that have none. The hash stays where it is.
+select k.key_id, k.project_id, k.role, k.targets, k.label, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+  from resource.api_keys k where $1::text is null or k.project_id = $1 order by k.key_id limit $2;
 
 -- name: agent_by_id
 select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;

@@ -63,6 +63,15 @@ select l0.put_target_principals($1::jsonb, $2::timestamptz) as answer;
 -- name: put_dead_letters
 select l0.put_dead_letters($1::jsonb, $2::timestamptz) as answer;
 
+-- name: put_api_keys
+select l0.put_api_keys($1::jsonb, $2::timestamptz) as answer;
+
+-- name: living_api_key
+select l0.living_api_key($1, $2::timestamptz) as answer;
+
+-- name: note_api_key_use
+select l0.note_api_key_use($1, $2::timestamptz) as answer;
+
 -- name: open_batch
 select l0.open_batch($1::jsonb, $2::timestamptz) as answer;
 

@@ -1,0 +1,106 @@
+"""Commands of a target from NATS JetStream, over a plain socket.
+
+Only what an executor needs of the protocol: a durable pull consumer, messages with headers, acknowledgements.
+JetStream keeps what comes while nobody listens; what it loses, Tessera's sweeper rings for again.
+"""
+
+import json
+import os
+import socket
+from urllib.parse import urlparse
+
+STREAM = "cg_cmd_v1r4"
+FETCH_NS = 5 * 10**9
+
+
+class NatsCommands:
+    def __init__(self, url, target):
+        place = urlparse(url)
+        self._socket = socket.create_connection((place.hostname, place.port or 4222), timeout=30)
+        self._stream = self._socket.makefile("rb")
+        self._durable = f"tool_{target}_cmd_v1r4"
+        self._subject = f"cg.v1r4.*.*.cmd.tool.{target}.>"
+        self._inbox = f"_INBOX.{os.urandom(8).hex()}"
+        self._line()  # INFO
+        login = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "lang": "python", "version": "0"}
+        if place.username:
+            login.update({"user": place.username, "pass": place.password} if place.password else {"auth_token": place.username})
+        self._send(f"CONNECT {json.dumps(login)}\r\nSUB {self._inbox}.* 1\r\nPING\r\n".encode())
+        self._expect_pong()
+        self._create_consumer()
+
+    def fetch(self):
+        """The next command, or None when none came for a while. `ack` must follow, whatever becomes of it."""
+        request = json.dumps({"batch": 1, "expires": FETCH_NS}).encode()
+        self._publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self._durable}", request, f"{self._inbox}.next")
+        message = self._message()
+        return message if message.subject.startswith("cg.") else None
+
+    def ack(self, message):
+        self._publish(message.reply, b"+ACK")
+
+    def _create_consumer(self):
+        config = {
+            "durable_name": self._durable,
+            "ack_policy": "explicit",
+            "filter_subject": self._subject,
+            "deliver_policy": "all",
+            "max_deliver": 3,
+        }
+        request = json.dumps({"stream_name": STREAM, "config": config}).encode()
+        self._publish(f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{self._durable}", request, f"{self._inbox}.create")
+        answer = json.loads(self._message().data)
+        # Another member may have made it, with settings of its own.
+        if "error" in answer and answer["error"].get("err_code") not in (10012, 10013, 10105, 10148):
+            raise RuntimeError(f"NATS refused the consumer: {answer['error'].get('description')}")
+
+    def _publish(self, subject, data, reply=""):
+        self._send(f"PUB {subject} {reply} {len(data)}\r\n".encode() + data + b"\r\n")
+
+    def _send(self, data):
+        self._socket.sendall(data)
+
+    def _line(self):
+        line = self._stream.readline()
+        if line == b"":
+            raise ConnectionError("NATS closed the connection")
+        return line.decode().strip()
+
+    def _expect_pong(self):
+        line = self._line()
+        while line != "PONG":
+            if line.startswith("-ERR"):
+                raise ConnectionError(f"NATS refused the connection: {line[5:]}")
+            line = self._line()
+
+    def _message(self):
+        """The next MSG or HMSG; answers the server's PINGs on the way."""
+        while True:
+            parts = self._line().split(" ")
+            if parts[0] == "PING":
+                self._send(b"PONG\r\n")
+            elif parts[0] in ("MSG", "HMSG"):
+                return self._read_message(parts)
+            elif parts[0] == "-ERR":
+                raise ConnectionError(" ".join(parts))
+
+    def _read_message(self, parts):
+        has_headers = parts[0] == "HMSG"
+        total = int(parts[-1])
+        head = int(parts[-2]) if has_headers else 0
+        reply = parts[3] if len(parts) == (6 if has_headers else 5) else ""
+        block = self._stream.read(total + 2)[:total]
+        return Message(parts[1], reply, _headers(block[:head]), block[head:])
+
+
+class Message:
+    def __init__(self, subject, reply, headers, data):
+        self.subject = subject
+        self.reply = reply
+        self.headers = headers
+        self.data = data
+
+
+def _headers(block):
+    lines = block.decode().split("\r\n")[1:]
+    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}

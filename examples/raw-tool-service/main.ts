@@ -1,0 +1,44 @@
+// A tool service without `@tessera/tool`: commands from NATS, cards and reports over the HTTP edge.
+//
+//   node examples/raw-tool-service/main.ts --nats nats://127.0.0.1:4222 --url http://127.0.0.1:8099 --key tsk_…
+
+import { parseArgs } from "node:util";
+import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
+import { connectExecutor } from "@tessera/runtime";
+import { handleToolCommand } from "./handler.ts";
+
+const { values } = parseArgs({
+  options: { nats: { type: "string" }, url: { type: "string" }, key: { type: "string" }, target: { type: "string" } },
+});
+const { nats, url, key, target = "example" } = values;
+if (nats === undefined || url === undefined || key === undefined) {
+  console.error("usage: main.ts --nats URL --url URL --key KEY [--target example]");
+  process.exit(2);
+}
+
+const onWarning = (warning: string) => console.error(`warning: ${warning}`);
+const link = await connectExecutor({ nats, url, apiKey: key, onWarning });
+const cardbox = new CardBox({ port: link.edge, clock: link.clock, executor: `raw-${process.pid}` });
+const subscription = await subscribeToolCommands({
+  ...link,
+  target,
+  cardbox,
+  handler: async (msg) => {
+    const answer = await handleToolCommand(msg, { cardbox, ids: link.ids, doSomething });
+    console.log(JSON.stringify(answer));
+  },
+  onWarning,
+});
+console.log(`listening for commands of ${target}`);
+
+for (const signal of ["SIGINT", "SIGTERM"] as const) {
+  process.once(signal, async () => {
+    await subscription.stop();
+    await link.close();
+  });
+}
+
+function doSomething(args: Readonly<Record<string, unknown>>): unknown {
+  if (args.fail === true) throw new Error("told to fail");
+  return { echo: args };
+}

@@ -1,0 +1,141 @@
+// http-fetch: get and post to public hosts. ../net says where they may go and how much comes back.
+//
+//   H1. The URL rules are asked for the URL and for every redirect, and the dispatcher refuses to dial an address that is
+//       not public, whatever the name resolved to.
+//   H2. A body is text in the output's `body`. Whatever it says, `__cg_control` and the like included, it is content and
+//       cannot steer the call.
+//   H3. `post` is `once`. Where the request may have arrived although no answer came, the error is `outcome_unknown`, so
+//       that nobody repeats it without looking.
+
+import type { Clock } from "@tessera/kernel/ports";
+import { BadRequest, CGError, errorOf } from "@tessera/protocol";
+import { defineTool, type JsonObject, type RegisteredTool, type ToolContext } from "@tessera/tool";
+import type { Dispatcher } from "undici";
+import { checkUrl, parseUrl, URL_POLICY_DEFAULT, type UrlPolicy } from "../net/check-url.ts";
+import { createGuardedAgent } from "../net/guarded-agent.ts";
+import { httpCall } from "../net/http-call.ts";
+import { readableText } from "./readable-text.ts";
+
+export interface HttpFetchOptions extends Partial<UrlPolicy> {
+  /** Who dials; a guarded agent when absent. */
+  readonly dispatcher?: Dispatcher;
+}
+
+const ERROR_MESSAGE_LIMIT = 1_000;
+const TIMEOUT_MS_DEFAULT = 30_000;
+const TIMEOUT_MS_MAX = 120_000;
+/** The argument decides; the call's own limit stands behind it. */
+const CALL_TIMEOUT_MS = TIMEOUT_MS_MAX + 10_000;
+const BYTES_DEFAULT = 500_000;
+/** What a result card can hold with room for escapes and headers. */
+const BYTES_MAX = 700_000;
+const REDIRECTS_MAX = 3;
+const USER_AGENT = "tessera-http-fetch";
+/** The connection never stood, so nothing was sent. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
+
+const request = {
+  url: { type: "string", minLength: 1, maxLength: 8_192, description: "An absolute https URL of a public host" },
+  headers: { type: "object", additionalProperties: { type: "string" }, default: {} },
+  timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS_MAX, default: TIMEOUT_MS_DEFAULT },
+  maxBytes: { type: "integer", minimum: 1, maximum: BYTES_MAX, default: BYTES_DEFAULT },
+} as const;
+const common = { errorMessageLimit: ERROR_MESSAGE_LIMIT, timeoutMs: CALL_TIMEOUT_MS, placement: "inline" } as const;
+
+export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonly RegisteredTool[] {
+  const policy: UrlPolicy = { ...URL_POLICY_DEFAULT, ...options };
+  let dispatcher = options.dispatcher;
+
+  const fetch = async (ctx: ToolContext, method: string, ask: Ask): Promise<JsonObject> => {
+    dispatcher ??= createGuardedAgent();
+    const answer = await httpCall({
+      url: parseUrl(ask.url),
+      method,
+      headers: withDefaults(ask.headers, { "user-agent": USER_AGENT }),
+      body: ask.body,
+      signal: ctx.signal,
+      timeoutMs: ask.timeoutMs,
+      bytesMax: ask.maxBytes + 1, // one more, so that a character at the cut is seen whole or not at all
+      dispatcher,
+      allow: (url) => checkUrl(url, policy), // H1
+      redirectsMax: REDIRECTS_MAX,
+      clock,
+    });
+    const truncated = answer.truncated || answer.body.length > ask.maxBytes;
+    const { url, status, statusText, headers, durationMs } = answer;
+    const body = readableText(answer.body, ask.maxBytes); // H2
+    return { url, method, status, statusText, headers, body, truncated, durationMs };
+  };
+
+  const get = defineTool({
+    ...common,
+    name: "http-fetch__get",
+    description: "Fetches a URL of a public host with GET. Text only; private addresses are refused.",
+    effect: "read",
+    parameters: { type: "object", additionalProperties: false, required: ["url"], properties: request },
+    handler: (ctx, input) => fetch(ctx, "GET", { ...input, headers: stringsOf(input.headers) }),
+  });
+
+  const post = defineTool({
+    ...common,
+    name: "http-fetch__post",
+    description: "Sends a POST request to a public host, with a JSON body or a text.",
+    effect: "once", // H3
+    parameters: {
+      type: "object",
+      additionalProperties: false,
+      required: ["url"],
+      properties: {
+        ...request,
+        body: { type: "object", description: "Sent as JSON" },
+        bodyString: { type: "string", description: "Sent as it is, in place of body" },
+      },
+    },
+    handler: async (ctx, input) => {
+      if (input.body !== undefined && input.bodyString !== undefined)
+        throw new BadRequest("give body or bodyString, not both");
+      const isJson = input.body !== undefined;
+      const body = isJson ? JSON.stringify(input.body) : input.bodyString;
+      const headers = withDefaults(stringsOf(input.headers), isJson ? { "content-type": "application/json" } : {});
+      return await fetch(ctx, "POST", { ...input, headers, body }).catch(asUnknownOutcome);
+    },
+  });
+
+  return [get, post];
+}
+
+interface Ask {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | undefined;
+  readonly timeoutMs: number;
+  readonly maxBytes: number;
+}
+
+/** H3. A refusal of ours, and a connection that never stood, are certain; everything else is not. */
+function asUnknownOutcome(error: unknown): never {
+  if (!CGError.is(error) || (error.code !== "tool_timeout" && error.code !== "upstream_unavailable")) throw error;
+  const cause = error.cause instanceof Error && "code" in error.cause ? error.cause.code : undefined;
+  if (NOT_SENT.has(cause)) throw error;
+  throw errorOf("outcome_unknown", `${error.message}; the request may have arrived`, {
+    cause: error,
+    details: { reason: error.code },
+  });
+}
+
+/** The given headers, and those of `defaults` that are not among them in any spelling. */
+function withDefaults(given: Readonly<Record<string, string>>, defaults: Readonly<Record<string, string>>) {
+  const names = new Set(Object.keys(given).map((name) => name.toLowerCase()));
+  return { ...Object.fromEntries(Object.entries(defaults).filter(([name]) => !names.has(name))), ...given };
+}
+
+function stringsOf(headers: JsonObject): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+}

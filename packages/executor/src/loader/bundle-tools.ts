@@ -1,0 +1,164 @@
+// The tools of a bundle: what its YAML declares and its config defines in code, with their code found and checked.
+//
+//   B1. Every mistake is reported, with file:line:col; a tool with a mistake is left out.
+//   B2. An isolated module is looked at in a child. Only what runs inline is loaded here.
+//   B3. A name is given once, whether YAML or code gives it.
+
+import { access, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { CGError, type ErrorCode } from "@tessera/protocol";
+import type { RegisteredTool, ToolCode } from "@tessera/tool";
+import {
+  type BundleResource,
+  type DefinedTool,
+  type IgnoredKey,
+  type Mistake,
+  mistakeOf,
+  readToolBundle,
+} from "@tessera/tool/resources";
+import { loadApis } from "../openapi/bundle-apis.ts";
+import type { IsolatedHost } from "../placements/isolated-host.ts";
+import { readBundleFiles } from "./bundle-files.ts";
+import { readConfigTools } from "./config-tools.ts";
+import { findEntry } from "./entry-path.ts";
+import { importModule, loadToolModule, requireExports } from "./tool-module.ts";
+
+export interface BundleLoadOptions {
+  readonly isolated: Pick<IsolatedHost, "inspect">;
+  readonly cacheDir?: string;
+}
+
+export interface LoadedBundle {
+  /** The real path of the bundle. */
+  readonly root: string;
+  readonly tools: readonly RegisteredTool[];
+  readonly others: readonly BundleResource[];
+  readonly ignored: readonly IgnoredKey[];
+  readonly mistakes: readonly Mistake[];
+}
+
+/** Modules that are looked at side by side; each may need a process. */
+const LOADS_AT_ONCE = 4;
+const CONFIG_FILES = ["tessera.config.ts", "tessera.config.js", "tessera.config.mjs"];
+
+export async function loadBundleTools(directory: string, options: BundleLoadOptions): Promise<LoadedBundle> {
+  const root = await realpath(directory);
+  const bundle = readToolBundle(await readBundleFiles(root));
+  const mistakes: Mistake[] = [...bundle.mistakes];
+  const groups = groupByModule(bundle.tools);
+  const loaded: RegisteredTool[] = [];
+  for (let at = 0; at < groups.length; at += LOADS_AT_ONCE) {
+    const some = groups.slice(at, at + LOADS_AT_ONCE).map((group) => loadGroup(group, { ...options, root }, mistakes));
+    loaded.push(...(await Promise.all(some)).flat());
+  }
+  const described = await loadApis(bundle.apis, root, mistakes);
+  const tools: RegisteredTool[] = [...loaded, ...described];
+  const names = new Set([...bundle.tools, ...described].map(({ definition }) => definition.tool_name));
+  for (const { tool, file } of await loadConfig(root, options, mistakes)) {
+    if (names.has(tool.definition.tool_name)) {
+      const message = `the tool ${tool.definition.tool_name} is already defined; rename one`;
+      mistakes.push(mistakeOf("E_CONFIG_DUPLICATE_NAME", atStart(file), message)); // B3
+      continue;
+    }
+    names.add(tool.definition.tool_name);
+    tools.push(tool);
+  }
+  return { root, tools, others: bundle.others, ignored: bundle.ignored, mistakes };
+}
+
+type Group = readonly [DefinedTool, ...DefinedTool[]];
+
+/** Tools that share a module and a placement are loaded together; a tool without an entry stands alone. */
+function groupByModule(tools: readonly DefinedTool[]): readonly Group[] {
+  const groups = new Map<string, [DefinedTool, ...DefinedTool[]]>();
+  for (const tool of tools) {
+    const isInline = tool.definition.options.placement === "inline";
+    const key = JSON.stringify([tool.file, tool.entry ?? tool.definition.tool_name, isInline]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [tool]);
+    else group.push(tool);
+  }
+  return [...groups.values()];
+}
+
+async function loadGroup(
+  group: Group,
+  options: BundleLoadOptions & { readonly root: string },
+  mistakes: Mistake[],
+): Promise<RegisteredTool[]> {
+  const [first] = group;
+  if (first.entry === undefined) return group.map(({ definition }) => ({ definition, code: null }));
+  const isInline = first.definition.options.placement === "inline";
+  try {
+    const codeOf = isInline
+      ? await inlineCode(first.entry, group, options)
+      : await moduleCode(first.entry, group, options);
+    return group.map((tool) => ({ definition: tool.definition, code: codeOf(tool) }));
+  } catch (error) {
+    if (!CGError.is(error)) throw error;
+    mistakes.push(mistakeOf(error.code, first, error.message)); // B1
+    return [];
+  }
+}
+
+type CodeOf = (tool: DefinedTool) => ToolCode;
+
+async function inlineCode(
+  entry: string,
+  group: Group,
+  options: BundleLoadOptions & { readonly root: string },
+): Promise<CodeOf> {
+  const module = await loadToolModule(entry, options);
+  requireExports({ handlers: module.handlers.keys(), reconcilers: module.reconcilers.keys() }, declared(group), entry);
+  return (tool) => {
+    const name = tool.export_name;
+    const handler = module.handlers.get(name);
+    if (handler === undefined) throw new Error(`requireExports let ${name} pass`);
+    const reconcile = module.reconcilers.get(name);
+    return { kind: "function", handler, ...(reconcile === undefined ? {} : { reconcile }) };
+  };
+}
+
+async function moduleCode(
+  entry: string,
+  group: Group,
+  options: BundleLoadOptions & { readonly root: string },
+): Promise<CodeOf> {
+  const file = await findEntry(entry, options.root);
+  requireExports(await options.isolated.inspect(file, options.root), declared(group), entry); // B2
+  return (tool) => ({ kind: "module", entry: file, export_name: tool.export_name });
+}
+
+function declared(group: Group): { name: string; canReconcile: boolean }[] {
+  return group.map((tool) => ({
+    name: tool.export_name,
+    canReconcile: tool.definition.options.reconcile === true,
+  }));
+}
+
+async function loadConfig(
+  root: string,
+  options: BundleLoadOptions,
+  mistakes: Mistake[],
+): Promise<{ readonly tool: RegisteredTool; readonly file: string }[]> {
+  for (const file of CONFIG_FILES) {
+    const path = join(root, file);
+    const exists = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (!exists) continue;
+    try {
+      return readConfigTools(await importModule(path, { ...options, root }), file).map((tool) => ({ tool, file }));
+    } catch (error) {
+      if (!CGError.is(error)) throw error;
+      mistakes.push(mistakeOf(error.code as ErrorCode, atStart(file), error.message));
+      return [];
+    }
+  }
+  return [];
+}
+
+function atStart(file: string): { file: string; line: number; column: number } {
+  return { file, line: 1, column: 1 };
+}

@@ -1,0 +1,63 @@
+// Finds the file that a resource's `entry` means.
+//
+//   E1. The file lies inside the bundle after every link is followed: a bundle cannot make its host load something else.
+//   E2. The file that is named comes first. What tsc or a bundler would have made of it, or made it from, is tried next,
+//       because a package is published with either.
+
+import { realpath, stat } from "node:fs/promises";
+import { join, relative, resolve, sep } from "node:path";
+import { type CGError, errorOf } from "@tessera/protocol";
+
+const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
+const COUNTERPARTS: Readonly<Record<string, readonly string[]>> = {
+  ".ts": [".js", ".mjs", ".cjs"],
+  ".mts": [".mjs"],
+  ".cts": [".cjs"],
+  ".js": [".ts"],
+  ".mjs": [".mts"],
+  ".cjs": [".cts"],
+};
+
+/** The real path of `entry`, which is relative to `root`; `E_CONFIG_ENTRY_NOT_FOUND` otherwise. */
+export async function findEntry(entry: string, root: string): Promise<string> {
+  if (entry === "" || entry.includes("\0")) throw notFound(entry, "is not a path");
+  const realRoot = await realpath(root).catch(() => {
+    throw notFound(entry, "has no directory to be found in");
+  });
+  for (const candidate of candidatesOf(resolve(realRoot, entry))) {
+    const found = await realFile(candidate);
+    if (found === null) continue;
+    if (!isInside(found, realRoot)) throw notFound(entry, "lies outside the bundle"); // E1
+    return found;
+  }
+  throw notFound(entry, "does not exist");
+}
+
+export function isInside(path: string, directory: string): boolean {
+  const way = relative(directory, path);
+  return way !== "" && way !== ".." && !way.startsWith(`..${sep}`) && resolve(directory, way) === path;
+}
+
+function candidatesOf(path: string): string[] {
+  const extension = EXTENSIONS.find((known) => path.endsWith(known));
+  if (extension !== undefined) {
+    const stem = path.slice(0, -extension.length);
+    return [path, ...(COUNTERPARTS[extension] ?? []).map((other) => stem + other)]; // E2
+  }
+  return [path, ...EXTENSIONS.map((known) => path + known), ...EXTENSIONS.map((known) => join(path, `index${known}`))];
+}
+
+async function realFile(path: string): Promise<string | null> {
+  try {
+    const real = await realpath(path);
+    return (await stat(real)).isFile() ? real : null;
+  } catch {
+    return null; // missing, or not reachable: either way there is nothing to load
+  }
+}
+
+function notFound(entry: string, why: string): CGError {
+  return errorOf("E_CONFIG_ENTRY_NOT_FOUND", `the entry ${JSON.stringify(entry.slice(0, 200))} ${why}`, {
+    details: { entry },
+  });
+}

@@ -1,0 +1,161 @@
+// Loads an entry module: TypeScript or JavaScript, ESM or CommonJS, as its author wrote it for Bun, tsc or Node.
+//
+// jiti does the work: `./x.js` that means `./x.ts`, imports without an ending, index files, `tsconfig.json` paths, enums,
+// JSON, top-level await. This file says what is loaded for `@goondan/types`, and what a tool module has to export.
+//
+//   T1. `@goondan/types` and `@tessera/tool` are this installation's @tessera/tool, whatever the tool's package holds, so
+//       that a ToolError thrown there is the ToolError caught here.
+//   T2. Loading runs the module's code. Inline tools are loaded into the host; isolated ones only in their child.
+//   T3. A module that cannot be used is a mistake of its bundle: a CGError whose message names the entry, never a stack.
+//   T4. Transformed sources are kept on disk only where the host names a directory. jiti's own default is one that every
+//       user of the machine can write to.
+
+import { access, realpath } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { dirname, join, relative } from "node:path";
+import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf } from "@tessera/protocol";
+import type { ToolHandler, ToolReconcile } from "@tessera/tool";
+import { createJiti } from "jiti";
+import { findEntry } from "./entry-path.ts";
+
+export interface ToolModule {
+  /** The real path that was loaded. */
+  readonly file: string;
+  readonly handlers: ReadonlyMap<string, ToolHandler>;
+  readonly reconcilers: ReadonlyMap<string, ToolReconcile>;
+}
+
+export interface LoadOptions {
+  /** The bundle's directory; nothing outside it is an entry. */
+  readonly root: string;
+  /** Where transformed sources are kept; nowhere if absent (T4). */
+  readonly cacheDir?: string;
+}
+
+export async function loadToolModule(entry: string, options: LoadOptions): Promise<ToolModule> {
+  const file = await findEntry(entry, options.root);
+  const root = await realpath(options.root);
+  const namespace = await importModule(file, { ...options, root });
+  const name = relative(root, file);
+  try {
+    return { file, ...readExports(namespace, name) };
+  } catch (error) {
+    if (CGError.is(error)) throw error;
+    throw unusable(name, `has exports that cannot be read: ${messageOf(error)}`); // a getter or a proxy threw
+  }
+}
+
+/** Imports a file of a bundle and hands out what it exports. Both paths are real ones. */
+export async function importModule(file: string, options: LoadOptions): Promise<unknown> {
+  try {
+    const tsconfig = await nearestTsconfig(dirname(file), options.root);
+    const jiti = createJiti(file, {
+      fsCache: options.cacheDir ?? false, // T4
+      interopDefault: false,
+      tsconfigPaths: tsconfig ?? false,
+      virtualModules: OWN_MODULES,
+    });
+    return await jiti.import(file);
+  } catch (error) {
+    throw unusable(relative(options.root, file), `cannot be loaded: ${messageOf(error)}`);
+  }
+}
+
+/** Getters, because most tools import only types and need not wait for the package (T1). */
+const requireOwn = createRequire(import.meta.url);
+const OWN_MODULES: Record<string, unknown> = {
+  get "@goondan/types"() {
+    return requireOwn("@tessera/tool");
+  },
+  get "@tessera/tool"() {
+    return requireOwn("@tessera/tool");
+  },
+};
+
+async function nearestTsconfig(from: string, root: string): Promise<string | null> {
+  for (let directory = from; ; directory = dirname(directory)) {
+    const path = join(directory, "tsconfig.json");
+    const exists = await access(path).then(
+      () => true,
+      () => false,
+    );
+    if (exists) return path;
+    if (directory === root || dirname(directory) === directory) return null;
+  }
+}
+
+function readExports(namespace: unknown, entry: string): Omit<ToolModule, "file"> {
+  const source = [namespace, member(namespace, "default"), member(namespace, "module.exports")].find(
+    (candidate) => member(candidate, "handlers") !== undefined,
+  );
+  if (source === undefined) {
+    const found = typeof namespace === "object" && namespace !== null ? Object.keys(namespace) : [];
+    throw unusable(entry, `exports no "handlers"; it exports ${listOf(found)}`, { found });
+  }
+  return {
+    handlers: functionsOf<ToolHandler>(member(source, "handlers"), entry, "handlers"),
+    reconcilers: functionsOf<ToolReconcile>(member(source, "reconcilers") ?? {}, entry, "reconcilers"),
+  };
+}
+
+function functionsOf<F>(map: unknown, entry: string, name: string): ReadonlyMap<string, F> {
+  if (typeof map !== "object" || map === null || Array.isArray(map)) {
+    throw unusable(entry, `exports "${name}" that is no object with a function for each export`);
+  }
+  const functions = new Map<string, F>();
+  for (const [key, value] of Object.entries(map)) {
+    if (typeof value !== "function") throw unusable(entry, `exports ${name}.${key} that is no function`);
+    functions.set(key, value as F);
+  }
+  return functions;
+}
+
+function member(value: unknown, name: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  return (value as Record<string, unknown>)[name];
+}
+
+/** Refuses a module that lacks a declared export's handler, naming what it has and what it should have. */
+export function requireExports(
+  module: { readonly handlers: Iterable<string>; readonly reconcilers: Iterable<string> },
+  declared: readonly { readonly name: string; readonly canReconcile: boolean }[],
+  entry: string,
+): void {
+  const found = [...module.handlers];
+  const expected = declared.map(({ name }) => name);
+  const missing = expected.filter((name) => !found.includes(name));
+  if (missing.length > 0) {
+    const text = `has no handler for ${listOf(missing)}; its handlers are ${listOf(found)}, the resource declares ${listOf(expected)}`;
+    throw unusable(entry, text, { missing, found, expected });
+  }
+  const reconcilers = [...module.reconcilers];
+  const unanswered = declared.filter(({ name, canReconcile }) => canReconcile && !reconcilers.includes(name));
+  if (unanswered.length > 0) {
+    const names = unanswered.map(({ name }) => name);
+    throw unusable(entry, `declares reconcile for ${listOf(names)} and exports no such reconcilers`, {
+      missing: names,
+    });
+  }
+}
+
+export function unusable(entry: string, why: string, details: Readonly<Record<string, unknown>> = {}): CGError {
+  const message = cutMessage(`the module ${entry} ${why}`, ERROR_MESSAGE_CHARS_MAX);
+  return errorOf("E_CONFIG_SCHEMA_INVALID", message, { details: { entry, ...details } }); // T3
+}
+
+const NAMES_SHOWN_MAX = 20;
+
+function listOf(names: readonly string[]): string {
+  if (names.length === 0) return "nothing";
+  const shown = names.slice(0, NAMES_SHOWN_MAX).join(", ");
+  return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
+}
+
+function messageOf(error: unknown): string {
+  try {
+    if (error instanceof Error) return String(error.message).split("\nRequire stack:")[0] ?? "";
+    return typeof error === "string" ? error : `it threw a value of type ${typeof error}`;
+  } catch {
+    return "it threw an error that cannot be read";
+  }
+}

@@ -1,0 +1,121 @@
+// The program of an isolated child: loads one entry module, then runs its handlers, one call after the other.
+//
+//   H1. Nothing but frames is written to the host's pipe, and synchronously: what was sent has arrived even if the
+//       handler ends the process in the next line.
+//   H2. `started` is written before the handler is called (frames.ts, F3).
+//   H3. An error that nobody caught ends the process, as Node does it: the host turns that into the call's end.
+//   H4. What one call leaves behind in globals is seen by later calls of the same tool and project, never by anybody
+//       else. A handler that changed a built-in prototype is not given another call.
+//   H5. A call is settled after what it printed has left this process, so that a flood is its own and not the next call's.
+
+import { Socket } from "node:net";
+import { dirname } from "node:path";
+import { Worker } from "node:worker_threads";
+import { buildToolContext, createCallLogger, executeHandler } from "@tessera/tool/run";
+import { loadToolModule, type ToolModule } from "../loader/tool-module.ts";
+import { writeAll, writeOutputSynchronously } from "./child-output.ts";
+import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
+import { type ChildRuntime, createChildRuntime } from "./child-runtime.ts";
+import { type ChildRun, createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
+
+const [entry = "", root = "", memoryBytesMax = "", cacheDir = ""] = process.argv.slice(2);
+const watchdog = new URL(
+  import.meta.url.endsWith(".ts") ? "./isolated-watchdog.ts" : "./isolated-watchdog.js",
+  import.meta.url,
+);
+new Worker(watchdog, { workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
+
+writeOutputSynchronously(); // H5
+
+const PROTOTYPES = [Object, Array, Function, String, Number, Boolean, Promise, Map, Set, Date, RegExp, Error].map(
+  ({ prototype }) => prototype as object,
+);
+
+interface CurrentCall {
+  readonly call: number;
+  readonly abort: AbortController;
+  readonly runtime: ChildRuntime;
+}
+
+let current: CurrentCall | null = null;
+
+function send(frame: FromChild): void {
+  writeAll(CHILD_OUT_FD, Buffer.from(encodeFrame(frame))); // H1
+}
+
+async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
+  const { call, invocation } = run;
+  const abort = new AbortController();
+  const runtime = createChildRuntime((ask, method, args) => send({ type: "ask", call, ask, method, args }));
+  current = { call, abort, runtime };
+  process.chdir(run.workdir);
+  process.env.HOME = run.workdir;
+  const { project_id, tool_call_id, tool_name, attempt } = invocation;
+  const logger = createCallLogger(({ level, message }) => send({ type: "log", call, level, message }), {
+    project_id,
+    tool_call_id,
+    tool_name,
+    attempt,
+  });
+  const ctx = buildToolContext(invocation, {
+    workdir: run.workdir,
+    logger,
+    signal: abort.signal,
+    progress: (update) => send({ type: "progress", call, update }),
+    ...(run.has_runtime ? { runtime: runtime.runtime } : {}),
+  });
+  const handler = module.handlers.get(run.export_name);
+  const reconcile = module.reconcilers.get(run.export_name);
+  const before = builtinKeys();
+  send({ type: "started", call }); // H2
+  const executed = await executeHandler({
+    code: {
+      handler: handler ?? missingHandler(run.export_name),
+      ...(reconcile === undefined ? {} : { reconcile }),
+    },
+    ctx,
+    input: invocation.arguments,
+    toolName: tool_name,
+    errorMessageLimit: run.error_message_limit,
+    mode: invocation.mode,
+    idempotencyKey: invocation.idempotency_key,
+  });
+  runtime.close();
+  current = null;
+  send({ type: "settled", call, executed, retire: builtinKeys() !== before }); // H4
+}
+
+function missingHandler(name: string): () => never {
+  return () => {
+    throw Object.assign(new Error(`the module has no handler ${name}`), { code: "E_TOOL_NOT_FOUND" });
+  };
+}
+
+/** How many properties the built-in prototypes have: adding one is how pollution is done. */
+function builtinKeys(): number {
+  return PROTOTYPES.reduce((sum, prototype) => sum + Reflect.ownKeys(prototype).length, 0);
+}
+
+function obey(module: ToolModule, frame: ToChild): void {
+  if (frame.type === "run") void runCall(module, frame.run);
+  else if (current === null || frame.call !== current.call) return;
+  else if (frame.type === "cancel") current.abort.abort(new Error("the call was canceled"));
+  else current.runtime.onReply(frame.ask, frame.reply);
+}
+
+try {
+  const options = { root: root || dirname(entry), ...(cacheDir === "" ? {} : { cacheDir }) };
+  const module = await loadToolModule(entry, options);
+  const commands = new Socket({ fd: CHILD_IN_FD, readable: true, writable: false });
+  const read = createFrameReader({
+    onFrame: (frame) => obey(module, frame as ToChild),
+    onBroken: () => process.exit(1),
+    parse: (line) => JSON.parse(line),
+  });
+  commands.on("data", read);
+  commands.on("end", () => process.exit(0));
+  send({ type: "ready", handlers: [...module.handlers.keys()], reconcilers: [...module.reconcilers.keys()] });
+} catch (error) {
+  send({ type: "unusable", message: error instanceof Error ? error.message : String(error) });
+  process.exit(1);
+}

@@ -1,0 +1,189 @@
+// A child process as its host uses it: loaded once, then one call after the other.
+//
+//   V1. One call at a time. Frames of an earlier call are dropped.
+//   V2. An answer counts only when it has the shape of an executed call; anything else ends the child.
+//   V3. A run ends exactly once: settled, or died with `hasStarted` telling whether the handler was called.
+
+import { gateJson } from "@tessera/protocol";
+import type { AgentToolRuntime, ToolLogEntry, ToolProgress } from "@tessera/tool";
+import { type ExecutedCall, PROGRESS_UPDATES_MAX } from "@tessera/tool/run";
+import { readExecuted } from "./executed-frame.ts";
+import type { ChildRun, FromChild, RuntimeMethod } from "./frames.ts";
+import { decodeDates, encodeDates, RUNTIME_METHODS, type RuntimeReply } from "./frames.ts";
+import {
+  type IsolatedProcess,
+  type ProcessExit,
+  type ProcessOptions,
+  startIsolatedProcess,
+} from "./isolated-process.ts";
+import { createOutputLines } from "./output-lines.ts";
+
+export type WorkerReady =
+  | { readonly kind: "ready"; readonly handlers: readonly string[]; readonly reconcilers: readonly string[] }
+  | { readonly kind: "unusable"; readonly message: string }
+  | { readonly kind: "died"; readonly exit: ProcessExit };
+
+export type WorkerEnd =
+  | { readonly kind: "settled"; readonly executed: ExecutedCall; readonly retire: boolean }
+  | { readonly kind: "died"; readonly exit: ProcessExit; readonly hasStarted: boolean };
+
+export interface WorkerHooks {
+  readonly onLog: (level: ToolLogEntry["level"], message: string) => void;
+  readonly onProgress: (update: ToolProgress) => void;
+  readonly runtime: AgentToolRuntime | null;
+}
+
+export interface IsolatedWorker {
+  readonly pid: number | null;
+  readonly ready: Promise<WorkerReady>;
+  readonly gone: Promise<ProcessExit>;
+  isGone(): boolean;
+  run(run: Omit<ChildRun, "call" | "has_runtime">, hooks: WorkerHooks): Promise<WorkerEnd>;
+  /** The handler of the current run was called. */
+  hasStarted(): boolean;
+  /** Aborts `ctx.signal` of the current run. */
+  cancel(): void;
+  kill(): Promise<ProcessExit>;
+}
+
+/** Requests to other agents that one call may have open. */
+const ASKS_OPEN_MAX = 64;
+/** Turns of the event loop after an answer in which output that was printed before it is still read. */
+const OUTPUT_TURNS = 4;
+
+interface CurrentRun {
+  readonly call: number;
+  readonly hooks: WorkerHooks;
+  hasStarted: boolean;
+  asksOpen: number;
+  updatesLeft: number;
+  settle(end: WorkerEnd): void;
+}
+
+export function startIsolatedWorker(options: ProcessOptions): IsolatedWorker {
+  let calls = 0;
+  let current: CurrentRun | null = null;
+  let answerReady: (ready: WorkerReady) => void = () => {};
+  const firstFrame = new Promise<WorkerReady>((resolve) => {
+    answerReady = resolve;
+  });
+  const lines = (level: ToolLogEntry["level"]) => createOutputLines((line) => current?.hooks.onLog(level, line));
+  const output = { stdout: lines("info"), stderr: lines("error") };
+
+  const child: IsolatedProcess = startIsolatedProcess(options, {
+    onOutput: (stream, chunk) => output[stream].push(chunk),
+    onFrame(frame) {
+      if (frame.type === "ready") answerReady(readyOf(frame));
+      else if (frame.type === "unusable") answerReady({ kind: "unusable", message: String(frame.message) });
+      else if (current !== null && frame.call === current.call) take(frame, current); // V1
+    },
+  });
+
+  const take = (frame: Exclude<FromChild, { type: "ready" | "unusable" }>, run: CurrentRun) => {
+    switch (frame.type) {
+      case "started":
+        run.hasStarted = true;
+        return;
+      case "log":
+        return run.hooks.onLog(levelOf(frame.level), String(frame.message));
+      case "progress":
+        return progress(frame.update, run);
+      case "ask":
+        return void answer(frame, run);
+      case "settled": {
+        const executed = readExecuted(frame.executed);
+        if (executed === null)
+          void child.kill("protocol"); // V2
+        else run.settle({ kind: "settled", executed, retire: frame.retire === true });
+        return;
+      }
+      default:
+        void child.kill("protocol"); // a type nobody knows: the child is not what it should be
+    }
+  };
+
+  const answer = async (frame: Extract<FromChild, { type: "ask" }>, run: CurrentRun) => {
+    run.asksOpen++;
+    const reply = run.asksOpen > ASKS_OPEN_MAX ? tooManyAsks() : await askRuntime(run.hooks.runtime, frame);
+    run.asksOpen--;
+    if (current === run) child.send({ type: "reply", call: run.call, ask: frame.ask, reply });
+  };
+
+  const progress = (update: unknown, run: CurrentRun) => {
+    if (run.updatesLeft === 0 || typeof update !== "object" || update === null) return;
+    run.updatesLeft--;
+    run.hooks.onProgress(update as ToolProgress);
+  };
+
+  const ready = Promise.race([firstFrame, child.gone.then((exit): WorkerReady => ({ kind: "died", exit }))]);
+
+  return {
+    pid: child.pid,
+    ready,
+    gone: child.gone,
+    isGone: child.isGone,
+    hasStarted: () => current?.hasStarted ?? false,
+    async run(given, hooks) {
+      const call = ++calls;
+      child.resetOutput();
+      const settled = new Promise<WorkerEnd>((resolve) => {
+        current = { call, hooks, hasStarted: false, asksOpen: 0, updatesLeft: PROGRESS_UPDATES_MAX, settle: resolve };
+      });
+      const run = current as unknown as CurrentRun;
+      const died = child.gone.then(
+        (exit): WorkerEnd => ({ kind: "died", exit, hasStarted: run.hasStarted }), // V3
+      );
+      child.send({ type: "run", run: { ...given, call, has_runtime: hooks.runtime !== null } });
+      const end = await Promise.race([settled, died]);
+      for (let turn = 0; turn < OUTPUT_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
+      output.stdout.end();
+      output.stderr.end();
+      current = null;
+      return end;
+    },
+    cancel() {
+      if (current !== null) child.send({ type: "cancel", call: current.call });
+    },
+    kill: () => child.kill(),
+  };
+}
+
+async function askRuntime(
+  runtime: AgentToolRuntime | null,
+  frame: Extract<FromChild, { type: "ask" }>,
+): Promise<RuntimeReply> {
+  const method = RUNTIME_METHODS.find((known) => known === frame.method);
+  if (runtime === null || method === undefined || !Array.isArray(frame.args)) {
+    return { ok: false, error: { name: "Error", message: "ctx.runtime has no such method", code: "E_TOOL" } };
+  }
+  try {
+    const ask = runtime[method] as (...args: unknown[]) => Promise<unknown>;
+    const value = encodeDates(await ask.apply(runtime, decodeDates(frame.args) as unknown[]));
+    return { ok: true, value: value === undefined ? null : gateJson(value) };
+  } catch (error) {
+    return { ok: false, error: errorFields(error, method) };
+  }
+}
+
+function errorFields(error: unknown, method: RuntimeMethod): { name: string; message: string; code?: string } {
+  if (!(error instanceof Error)) return { name: "Error", message: `ctx.runtime.${method} failed` };
+  const code = (error as { code?: unknown }).code;
+  return { name: error.name, message: error.message, ...(typeof code === "string" ? { code } : {}) };
+}
+
+function tooManyAsks(): RuntimeReply {
+  const message = `a call may have ${ASKS_OPEN_MAX} requests to other agents open, not more`;
+  return { ok: false, error: { name: "Error", message, code: "E_TOOL" } };
+}
+
+function readyOf(frame: Extract<FromChild, { type: "ready" }>): WorkerReady {
+  return { kind: "ready", handlers: namesOf(frame.handlers), reconcilers: namesOf(frame.reconcilers) };
+}
+
+function namesOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((name) => typeof name === "string") : [];
+}
+
+function levelOf(level: unknown): ToolLogEntry["level"] {
+  return level === "debug" || level === "warn" || level === "error" ? level : "info";
+}

@@ -1,0 +1,369 @@
+// The runner over both placements: same content wherever a tool runs, and no secret in anything that leaves.
+
+import { mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "@tessera/engines/system";
+import { VirtualClock, waitFor } from "@tessera/testkit";
+import {
+  type AgentToolRuntime,
+  type RegisteredTool,
+  type ToolDefinition,
+  ToolError,
+  type ToolInvocation,
+  type ToolLogEntry,
+  type ToolOptions,
+} from "@tessera/tool";
+import { ToolRegistry } from "@tessera/tool/catalog";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { loadToolModule } from "../loader/tool-module.ts";
+import { openWorkspaces, type Workspaces } from "../workspace/workspaces.ts";
+import { createIsolatedHost, type IsolatedHost } from "./isolated-host.ts";
+import { createToolRunner, resolveFrom, type ToolRunnerOptions } from "./tool-runner.ts";
+
+const CANARY = "c4nary/+s3cret=value&more";
+const MODULE = `
+import { ToolError } from "@tessera/tool";
+export const handlers = {
+  echo: (_ctx, input) => ({ said: input.text ?? null, keys: Object.keys(input).sort() }),
+  plain: () => "text",
+  fail: () => { throw new ToolError("no such city", { code: "E_CITY", suggestion: "try Berlin", helpUrl: "https://example.org", retryable: true }); },
+  control: () => ({ done: true, __cg_control: { after_execution: "terminate" } }),
+  leak: async (ctx, { key }) => {
+    const forms = { raw: key, base64: Buffer.from(key).toString("base64"), inside: Buffer.from("user:" + key + "@host").toString("base64"), url: encodeURIComponent(key), form: new URLSearchParams({ key }).toString(), hex: Buffer.from(key).toString("hex"), json: JSON.stringify({ key }), [key]: "as a key", list: [[key]] };
+    ctx.logger.info("logging", key, forms);
+    if (process.env.HOME === ctx.workdir) { // in a child: inline, the console is the host's own
+      console.log("printing " + key);
+      console.error(Buffer.from(key).toString("base64"));
+    }
+    ctx.progress({ message: "progress " + key, data: { key } });
+    await ctx.runtime.send("other", { id: "e", type: key, createdAt: new Date(5), source: { kind: "agent", name: "a" }, input: "tell " + key });
+    return forms;
+  },
+  leakError: (_ctx, { key }) => { throw Object.assign(new Error("cannot log in with " + key), { code: "E_" + key, suggestion: "use " + key, helpUrl: "https://x.example/?key=" + encodeURIComponent(key) }); },
+  leakCut: (_ctx, { key }) => { throw new Error("x".repeat(985 - 12) + key); },
+};
+`;
+
+const dirs: string[] = [];
+let root: string;
+let entry: string;
+let isolated: IsolatedHost;
+let workspaces: Workspaces;
+let functions: Awaited<ReturnType<typeof loadToolModule>>["handlers"];
+
+beforeAll(async () => {
+  root = await realpath(await mkdtemp(join(tmpdir(), "tessera-runner-")));
+  dirs.push(root);
+  entry = join(root, "tool.mjs");
+  await writeFile(entry, MODULE);
+  isolated = createIsolatedHost({ clock: systemClock, onWarning: () => {} });
+  workspaces = await openWorkspaces(join(root, "workspaces"));
+  functions = (await loadToolModule(entry, { root })).handlers;
+});
+afterAll(async () => {
+  await isolated.close();
+  await Promise.all(dirs.map((dir) => rm(dir, { recursive: true, force: true })));
+});
+
+function definitionOf(name: string, options: ToolOptions = {}, parameters = {}): ToolDefinition {
+  return {
+    tool_name: `t__${name}`,
+    description: "",
+    parameters,
+    target_subject: `cg.v1r4.{project_id}.{channel_id}.cmd.tool.t.${name}`,
+    after_execution: "suspend",
+    options,
+  };
+}
+
+type Placement = "inline" | "isolated";
+
+function toolOf(placement: Placement, name: string, options: ToolOptions = {}, parameters = {}): RegisteredTool {
+  const handler = functions.get(name);
+  if (handler === undefined) throw new Error(`the module has no ${name}`);
+  return {
+    definition: definitionOf(name, { effect: "read", ...options }, parameters),
+    code: placement === "inline" ? { kind: "function", handler } : { kind: "module", entry, export_name: name },
+  };
+}
+
+function runnerOf(tool: RegisteredTool | null, options: Partial<ToolRunnerOptions> = {}) {
+  return createToolRunner({
+    resolve: () => tool,
+    isolated,
+    workspaces,
+    environment: { env: {} },
+    clock: systemClock,
+    onWarning: () => {},
+    ...options,
+  });
+}
+
+function invocationOf(tool: RegisteredTool | null, changes: Partial<ToolInvocation> = {}): ToolInvocation {
+  return {
+    project_id: "p1",
+    channel_id: "public",
+    agent_id: "agent_1",
+    agent_turn_id: "turn_1",
+    turn_epoch: 1,
+    step_id: "step_1",
+    parent_step_id: null,
+    trace_id: "1".repeat(32),
+    span_id: "1".repeat(16),
+    recursion_depth: 0,
+    tool_call_id: "tc_1",
+    tool_name: tool?.definition.tool_name ?? "t__nothing",
+    arguments: {},
+    effect: "read",
+    after_execution: "suspend",
+    attempt: 1,
+    mode: "run",
+    idempotency_key: "key",
+    message: { card_id: "card_1", content: "", tool_calls: [] },
+    definition: null,
+    ...changes,
+  };
+}
+
+const SIGNAL = new AbortController().signal;
+const PLACEMENTS: readonly Placement[] = ["inline", "isolated"];
+
+describe("a tool", () => {
+  it.each(["echo", "plain", "fail", "control"])(
+    "that does %s gives the same bytes inline and isolated",
+    async (name) => {
+      const contents = [];
+      for (const placement of PLACEMENTS) {
+        const tool = toolOf(placement, name);
+        const invocation = invocationOf(tool, { arguments: { text: "hi" } });
+        contents.push(JSON.stringify(await runnerOf(tool).run(invocation, { signal: SIGNAL })));
+      }
+      expect(contents[0]).toBe(contents[1]);
+      expect(contents[0]).toContain(name === "fail" ? '"failed"' : '"success"');
+    },
+  );
+
+  it("is found through a registry by the name of the call", async () => {
+    const registry = new ToolRegistry();
+    registry.register(toolOf("inline", "plain"));
+    const runner = runnerOf(null, { resolve: resolveFrom(registry) });
+    const found = await runner.run(invocationOf(null, { tool_name: "t__plain" }), { signal: SIGNAL });
+    expect(found).toMatchObject({ status: "success", result: { value: "text" } });
+    const missing = await runner.run(invocationOf(null, { tool_name: "t__other" }), { signal: SIGNAL });
+    expect(missing).toMatchObject({ status: "failed", error: { code: "not_found" } });
+  });
+
+  it("without code here is not found", async () => {
+    const tool = { definition: definitionOf("plain"), code: null };
+    const content = await runnerOf(tool).run(invocationOf(tool), { signal: SIGNAL });
+    expect(content).toMatchObject({ status: "failed", error: { code: "not_found" } });
+  });
+
+  it.each(PLACEMENTS)("is not run with arguments that do not fit (%s)", async (placement) => {
+    const schema = { type: "object", properties: { text: { type: "string" } }, required: ["text"] };
+    const tool = toolOf(placement, "echo", {}, schema);
+    const content = await runnerOf(tool).run(invocationOf(tool, { arguments: { text: 3 } }), { signal: SIGNAL });
+    expect(content).toMatchObject({
+      status: "failed",
+      error: { code: "bad_request", detail: { code: "E_TOOL_INVALID_ARGS" } },
+    });
+  });
+
+  it("whose workspace was replaced by a link is refused", async () => {
+    await symlink(root, join(workspaces.root, "linked"));
+    const tool = toolOf("inline", "echo");
+    const content = await runnerOf(tool).run(invocationOf(tool, { project_id: "linked" }), { signal: SIGNAL });
+    expect(content).toMatchObject({ status: "failed", error: { code: "path_outside_workdir" } });
+  });
+
+  it("whose pinned definition makes no sense, or whose resolver throws, is a failed result", async () => {
+    const tool = toolOf("inline", "echo");
+    const definition = { ...tool.definition, target_subject: "nonsense" };
+    const broken = await runnerOf(tool).run(invocationOf(tool, { definition }), { signal: SIGNAL });
+    expect(broken.status).toBe("failed");
+    const throwing = runnerOf(tool, {
+      resolve: () => {
+        throw new ToolError("no registry");
+      },
+    });
+    expect((await throwing.run(invocationOf(tool), { signal: SIGNAL })).error?.message).toContain("no registry");
+  });
+});
+
+describe("an environment argument", () => {
+  const envs = { key: "SEARCH_KEY" };
+  const run = async (options: Partial<ToolRunnerOptions>, given: ToolOptions = { envs }) => {
+    const warnings: string[] = [];
+    const tool = toolOf("inline", "echo", given);
+    const runner = runnerOf(tool, { ...options, onWarning: (warning) => void warnings.push(warning) });
+    const content = await runner.run(invocationOf(tool, { arguments: { key: "from the model" } }), { signal: SIGNAL });
+    return { keys: (content.result as { keys: string[] }).keys, warnings };
+  };
+
+  it("comes from the service's configuration first, then from the environment", async () => {
+    const seen: unknown[] = [];
+    const tool: RegisteredTool = {
+      definition: definitionOf("echo", { envs }),
+      code: { kind: "function", handler: (_ctx, input) => seen.push(input.key) },
+    };
+    const env = { SEARCH_KEY: "from env" };
+    for (const environment of [
+      { service: { SEARCH_KEY: "from service" }, env },
+      { service: { SEARCH_KEY: "" }, env },
+    ]) {
+      await runnerOf(tool, { environment }).run(invocationOf(tool), { signal: SIGNAL });
+    }
+    expect(seen).toEqual(["from service", "from env"]);
+  });
+
+  it.each([
+    ["missing", { env: {} }],
+    ["empty", { env: { SEARCH_KEY: "" } }],
+    ["not on the operator's list", { env: { SEARCH_KEY: "x" }, allowList: ["OTHER"] }],
+  ])("that is %s is left out with a warning", async (_, environment) => {
+    const { keys, warnings } = await run({ environment });
+    expect(keys).toEqual([]);
+    expect(warnings).toHaveLength(1);
+  });
+
+  it("never reads a variable that no tool may have, whatever was pinned", async () => {
+    const environment = { env: { NODE_OPTIONS: "--x", PATH: "/bin" }, allowList: ["NODE_OPTIONS", "PATH"] };
+    const { keys, warnings } = await run({ environment }, { envs: { a: "NODE_OPTIONS", b: "PATH" } });
+    expect(keys).toEqual(["key"]);
+    expect(warnings).toHaveLength(2);
+    expect(warnings.join()).not.toContain("--x");
+  });
+});
+
+describe("a secret", () => {
+  const FORMS = [
+    CANARY,
+    encodeURIComponent(CANARY),
+    new URLSearchParams({ k: CANARY }).toString().slice(2),
+    Buffer.from(CANARY).toString("base64").slice(0, -4),
+    Buffer.from(`user:${CANARY}@host`).toString("base64").slice(8, -12),
+    Buffer.from(CANARY).toString("hex"),
+    CANARY.slice(0, 10),
+  ];
+  const run = async (placement: Placement, name: string) => {
+    const logs: ToolLogEntry[] = [];
+    const progress: unknown[] = [];
+    const sent: unknown[] = [];
+    const runtime = {
+      send: async (...args: unknown[]) => {
+        sent.push(args);
+        return { eventId: "e", target: "other", accepted: true };
+      },
+    } as unknown as AgentToolRuntime;
+    const tool = toolOf(placement, name, { envs: { key: "CANARY_KEY" } });
+    const content = await runnerOf(tool, { environment: { env: { CANARY_KEY: CANARY } } }).run(invocationOf(tool), {
+      signal: SIGNAL,
+      runtime,
+      onLog: (entry) => void logs.push(entry),
+      onProgress: (update) => void progress.push(update),
+    });
+    return { content, logs, progress, sent };
+  };
+
+  it.each(PLACEMENTS)("reaches neither result, log, progress nor another agent (%s)", async (placement) => {
+    const seen = await run(placement, "leak");
+    expect(seen.content).toMatchObject({ status: "success", result: { raw: "***", url: "***", "***": "as a key" } });
+    expect(seen.logs.length).toBeGreaterThanOrEqual(placement === "isolated" ? 3 : 1);
+    expect(seen.progress).toEqual([{ message: "progress ***", data: { key: "***" } }]);
+    expect(seen.sent).toMatchObject([["other", { type: "***", input: "tell ***", createdAt: new Date(5) }]]);
+    const everything = JSON.stringify(seen);
+    for (const form of FORMS) expect(everything).not.toContain(form);
+  });
+
+  it.each(PLACEMENTS)("reaches no error, not even one that was cut in its middle (%s)", async (placement) => {
+    for (const name of ["leakError", "leakCut"]) {
+      const { content } = await run(placement, name);
+      expect(content.status).toBe("failed");
+      expect(content.error?.message).toContain("***");
+      const everything = JSON.stringify(content);
+      for (const form of FORMS) expect(everything).not.toContain(form);
+    }
+  });
+});
+
+describe("an inline run", () => {
+  /** A tool that only ends when it is told to, what it was told, and whether it runs. */
+  const waitingTool = () => {
+    const seen: string[] = [];
+    const tool: RegisteredTool = {
+      definition: definitionOf("wait", { timeoutMs: 5_000 }),
+      code: {
+        kind: "function",
+        handler: (ctx) => {
+          seen.push("started");
+          return new Promise(() => {
+            ctx.signal.addEventListener("abort", () => seen.push((ctx.signal.reason as Error).message));
+          });
+        },
+      },
+    };
+    const started = () => waitFor(() => seen.length > 0, { what: "the handler to be called" });
+    return { tool, seen, started };
+  };
+
+  it.each([
+    ["read", "tool_timeout"],
+    ["once", "outcome_unknown"],
+  ] as const)("of a %s tool ends with %s at its deadline, and its signal is aborted", async (effect, code) => {
+    const clock = new VirtualClock();
+    const { tool, seen, started } = waitingTool();
+    const run = runnerOf(tool, { clock }).run(invocationOf(tool, { effect }), { signal: SIGNAL });
+    await started();
+    await clock.advance(4_999);
+    expect(seen).toEqual(["started"]);
+    await clock.advance(1);
+    expect(await run).toMatchObject({ status: "timeout", error: { code } });
+    expect(seen).toEqual(["started", "the tool's time is up"]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it("that is canceled is answered after a short grace", async () => {
+    const clock = new VirtualClock();
+    const abort = new AbortController();
+    const { tool, seen, started } = waitingTool();
+    const run = runnerOf(tool, { clock }).run(invocationOf(tool), { signal: abort.signal });
+    await started();
+    abort.abort();
+    expect(seen).toEqual(["started", "the call was canceled"]);
+    await clock.advance(1_000);
+    expect(await run).toMatchObject({ status: "canceled", error: { code: "canceled" } });
+  });
+
+  it("that is still going when the runner closes ends like a crash", async () => {
+    const clock = new VirtualClock();
+    const { tool, started } = waitingTool();
+    const own = createIsolatedHost({ clock, onWarning: () => {} });
+    const runner = runnerOf(tool, { clock, isolated: own });
+    const run = runner.run(invocationOf(tool, { effect: "once" }), { signal: SIGNAL });
+    await started();
+    const closed = runner.close();
+    await clock.advance(1_000);
+    await closed;
+    expect(await run).toMatchObject({ status: "failed", error: { code: "outcome_unknown" } });
+    const late = await runner.run(invocationOf(tool), { signal: SIGNAL });
+    expect(late).toMatchObject({ status: "failed", error: { code: "shutting_down", retryable: true } });
+  });
+
+  it("cannot change the call's arguments for anybody else", async () => {
+    const args = { list: ["a"] };
+    const tool: RegisteredTool = {
+      definition: definitionOf("mutate"),
+      code: {
+        kind: "function",
+        handler: (_ctx, input) => {
+          (input.list as string[]).push("b");
+          return input;
+        },
+      },
+    };
+    const content = await runnerOf(tool).run(invocationOf(tool, { arguments: args }), { signal: SIGNAL });
+    expect(content.result).toEqual({ list: ["a", "b"] });
+    expect(args).toEqual({ list: ["a"] });
+  });
+});

@@ -1,0 +1,175 @@
+// Runs calls of tools whose code is here, inline or isolated: the one ToolRunner of a process that hosts code.
+//
+// In order: find the code, read what comes from the environment, complete and check the arguments, make the workspace,
+// run, mask, build the card's content.
+//
+//   U1. Never throws: whatever goes wrong is the content of a result (tool's R1).
+//   U2. Where code runs follows from what it is: a function runs inline, a module in a child.
+//   U3. No secret that was handed to a tool leaves through its result, error, log, progress or messages to other agents.
+//   U4. `close` ends what still runs as a crash would; drain first if that matters.
+
+import type { Clock } from "@tessera/kernel/ports";
+import type { ToolResultContent } from "@tessera/protocol";
+import {
+  type AgentToolRuntime,
+  type RegisteredTool,
+  type RunOptions,
+  type ToolDefinition,
+  type ToolInvocation,
+  type ToolLogEntry,
+  type ToolProgress,
+  type ToolRunner,
+  toolPolicy,
+} from "@tessera/tool";
+import { completeArguments } from "@tessera/tool/catalog";
+import { createCallLogger, describeThrown } from "@tessera/tool/run";
+import { createMaskCache, NO_SECRETS, type SecretMask } from "../secrets/secret-mask.ts";
+import type { Workspaces } from "../workspace/workspaces.ts";
+import { resolveEnvs, type ToolEnvironment } from "./environment.ts";
+import { runInline } from "./inline.ts";
+import type { IsolatedHost } from "./isolated-host.ts";
+import { contentOfEnd, type RunEnd } from "./run-end.ts";
+
+export interface ToolRunnerOptions {
+  /** The tool of a call; null when this process does not have it. */
+  readonly resolve: (invocation: ToolInvocation) => RegisteredTool | null;
+  readonly isolated: IsolatedHost;
+  readonly workspaces: Workspaces;
+  readonly environment: ToolEnvironment;
+  readonly clock: Clock;
+  /** `ctx.runtime` for calls whose caller brings none. */
+  readonly agentRuntime?: (invocation: ToolInvocation) => AgentToolRuntime | undefined;
+  readonly onWarning: (warning: string) => void;
+}
+
+export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const maskOf = createMaskCache();
+  return {
+    run(invocation, runOptions) {
+      const run = runCall({ ...options, maskOf }, invocation, runOptions, closing.signal);
+      running.add(run);
+      void run.finally(() => running.delete(run));
+      return run;
+    },
+    async close() {
+      closing.abort(new Error("the host is stopping"));
+      await options.isolated.close(); // U4
+      await Promise.all(running);
+    },
+  };
+}
+
+/** `resolve` of a runner over a registry. */
+export function resolveFrom(registry: {
+  get(name: string): RegisteredTool | undefined;
+}): (invocation: ToolInvocation) => RegisteredTool | null {
+  return (invocation) => registry.get(invocation.tool_name) ?? null;
+}
+
+interface RunnerParts extends ToolRunnerOptions {
+  readonly maskOf: (values: readonly string[]) => SecretMask;
+}
+
+async function runCall(
+  options: RunnerParts,
+  invocation: ToolInvocation,
+  runOptions: RunOptions,
+  closing: AbortSignal,
+): Promise<ToolResultContent> {
+  let definition = unknownDefinition(invocation);
+  let mask = NO_SECRETS;
+  let end: RunEnd;
+  try {
+    const tool = options.resolve(invocation);
+    const pinned = invocation.definition ?? tool?.definition ?? definition;
+    toolPolicy(pinned); // one that cannot be read throws here
+    definition = pinned;
+    const { values, warnings } = resolveEnvs(definition, options.environment);
+    for (const warning of warnings) options.onWarning(warning);
+    mask = options.maskOf(Object.values(values));
+    end = await prepareAndRun({ options, invocation, runOptions, closing, tool, definition, values, mask });
+  } catch (thrown) {
+    end = thrownEnd(thrown, invocation, toolPolicy(definition).error_message_limit); // U1
+  }
+  return contentOfEnd(end, {
+    policy: toolPolicy(definition),
+    effect: invocation.effect,
+    afterExecution: invocation.after_execution,
+    toolCallId: invocation.tool_call_id,
+    toolName: invocation.tool_name,
+    mask,
+  });
+}
+
+function thrownEnd(thrown: unknown, { tool_call_id, tool_name }: ToolInvocation, messageLimit: number): RunEnd {
+  const { error, detail } = describeThrown(thrown, messageLimit);
+  const wire = detail === undefined ? {} : { wire: { detail } };
+  return {
+    kind: "executed",
+    executed: { toolCallId: tool_call_id, toolName: tool_name, status: "error", error, ...wire },
+  };
+}
+
+interface Prepared {
+  readonly options: ToolRunnerOptions;
+  readonly invocation: ToolInvocation;
+  readonly runOptions: RunOptions;
+  readonly closing: AbortSignal;
+  readonly tool: RegisteredTool | null;
+  readonly definition: ToolDefinition;
+  readonly values: Readonly<Record<string, string>>;
+  readonly mask: SecretMask;
+}
+
+async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
+  const { options, tool, definition, values, mask, closing } = prepared;
+  const { tool_name, tool_call_id, project_id, attempt } = prepared.invocation;
+  if (tool === null || tool.code === null) {
+    const message = `no handler of ${tool_name} is loaded here`;
+    return { kind: "refused", code: "E_TOOL_NOT_FOUND", message, retryable: false };
+  }
+  const policy = toolPolicy(definition);
+  const args = completeArguments(definition, prepared.invocation.arguments, values);
+  const invocation = { ...prepared.invocation, arguments: args };
+  const workdir = await options.workspaces.workdirOf(invocation);
+  const { signal, onLog, onProgress } = prepared.runOptions;
+  const base = { project_id, tool_call_id, tool_name, attempt };
+  const logger = createCallLogger((entry) => onLog?.({ ...entry, message: mask.text(entry.message) }), base);
+  const common = { invocation, policy, workdir, signal };
+  const hooks = {
+    onLog: (level: ToolLogEntry["level"], message: string) => logger[level](message),
+    onProgress: (update: ToolProgress) => onProgress?.(mask.value(update)), // U3
+    runtime: runtimeOf(prepared),
+  };
+  const { code } = tool;
+  if (code.kind === "module") {
+    return await options.isolated.run({ ...common, entry: code.entry, export_name: code.export_name, hooks }); // U2
+  }
+  return await runInline(options.clock, { ...common, code, closing, logger, ...hooks });
+}
+
+function runtimeOf({ options, invocation, runOptions, mask }: Prepared): AgentToolRuntime | null {
+  const runtime = runOptions.runtime ?? options.agentRuntime?.(invocation) ?? null;
+  if (runtime === null || mask.isEmpty) return runtime;
+  return {
+    request: (target, event, given) => runtime.request(mask.text(target), mask.value(event), mask.value(given)),
+    send: (target, event) => runtime.send(mask.text(target), mask.value(event)),
+    spawn: (target, given) => runtime.spawn(mask.text(target), mask.value(given)),
+    list: (given) => runtime.list(given),
+    catalog: () => runtime.catalog(),
+  };
+}
+
+/** For a call that names a tool nobody here knows: its refusal is built like any other end. */
+function unknownDefinition({ tool_name, after_execution }: ToolInvocation): ToolDefinition {
+  return {
+    tool_name,
+    description: "",
+    parameters: {},
+    target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.unknown.run",
+    after_execution,
+    options: {},
+  };
+}

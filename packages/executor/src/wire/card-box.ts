@@ -1,0 +1,205 @@
+// Card access of a hand-written tool service. A CommonGround handler keeps its code: it reads the `tool.call` card, saves a
+// `tool.result` card and reports it; behind these three the calls are claimed, fenced and renewed through a port.
+//
+//   X1. Reading the call's card is the claim (design D5): the command is acked right after it, whatever the answer, and a
+//       call that somebody else has or had is an error the handler never has to think about.
+//   X2. The ticket and the capability stay in here; a handler sees neither.
+//   X3. From the claim to the report the lease is renewed; a call that was lost makes saving and reporting fail.
+
+import type { BusMessage, CallHold, Clock, Delivery, ExecutorPort, OpenedCall, Timer } from "@tessera/kernel";
+import {
+  CGError,
+  errorOf,
+  getHeader,
+  HEADERS,
+  isId,
+  type JsonObject,
+  LEASE_MS,
+  NotFound,
+  parseSubject,
+} from "@tessera/protocol";
+import type { ToolResultCard } from "./result-builder.ts";
+
+/** A `tool.call` card as a handler reads it. */
+export interface ToolCallCard {
+  readonly card_id: string;
+  readonly project_id: string;
+  readonly type: "tool.call";
+  readonly tool_call_id: string;
+  readonly content: {
+    readonly tool_name: string;
+    readonly arguments: JsonObject;
+    readonly status: "called";
+    readonly target_subject: string;
+  };
+  readonly metadata: JsonObject;
+}
+
+export interface CardBoxOptions {
+  /** The kernel, or the HTTP edge in front of it. */
+  readonly port: Pick<ExecutorPort, "openCall" | "renewCall" | "putResultCard" | "report">;
+  readonly clock: Clock;
+  readonly executor: string;
+  readonly principal?: string;
+  readonly leaseMs?: number;
+}
+
+interface Held {
+  readonly call: OpenedCall;
+  readonly hold: CallHold;
+  timer: Timer | null;
+  lostBecause: string | null;
+}
+
+const BEATS_PER_LEASE = 3;
+
+export class CardBox {
+  readonly #options: CardBoxOptions;
+  readonly #admitted = new Map<string, Delivery>();
+  readonly #held = new Map<string, Held>();
+
+  constructor(options: CardBoxOptions) {
+    this.#options = options;
+  }
+
+  /** Lets a command's card be read until `dismiss`. False: the same command is being handled here already. */
+  admit(delivery: Delivery): boolean {
+    const key = cardKey(delivery);
+    if (this.#admitted.has(key)) return false;
+    this.#admitted.set(key, delivery);
+    return true;
+  }
+
+  /** The handler is done with this command: what it did not report is let go, and its lease lapses. */
+  dismiss(delivery: Delivery): void {
+    this.#admitted.delete(cardKey(delivery));
+    const callId = getHeader(delivery.headers, HEADERS.tool_call_id);
+    if (callId !== null) this.#release(callId);
+  }
+
+  /** The cards of admitted commands, in the order asked for; others are not there (X1). */
+  async getCards(cardIds: readonly string[], { projectId }: { readonly projectId: string }): Promise<ToolCallCard[]> {
+    const cards: ToolCallCard[] = [];
+    for (const cardId of cardIds) {
+      const delivery = this.#admitted.get(`${projectId}/${cardId}`);
+      if (delivery !== undefined) cards.push(await this.#open(delivery, projectId, cardId));
+    }
+    return cards;
+  }
+
+  async saveCard(card: ToolResultCard): Promise<string> {
+    const held = this.#require(card.tool_call_id);
+    const functionName = card.metadata.function_name;
+    const outcome = await this.#options.port.putResultCard({
+      ...held.hold,
+      content: card.content,
+      card_id: card.card_id,
+      author_id: card.author_id,
+      ...(typeof functionName === "string" ? { function_name: functionName } : {}),
+    });
+    if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the result card was refused");
+    return outcome.tool_result_card_id;
+  }
+
+  /** For `publishToolResultReport`. */
+  holdOf(toolCallId: string): { readonly hold: CallHold; readonly port: CardBoxOptions["port"]; settled(): void } {
+    const held = this.#require(toolCallId);
+    return { hold: held.hold, port: this.#options.port, settled: () => this.#release(toolCallId) };
+  }
+
+  async #open(delivery: Delivery, projectId: string, cardId: string): Promise<ToolCallCard> {
+    const { port, executor, principal, leaseMs = LEASE_MS } = this.#options;
+    const toolCallId = getHeader(delivery.headers, HEADERS.tool_call_id);
+    const ticket = getHeader(delivery.headers, HEADERS.call_ticket);
+    const known = toolCallId === null ? undefined : this.#held.get(toolCallId);
+    if (known !== undefined) return cardOf(known.call, cardId);
+    const outcome = await port.openCall({
+      project_id: projectId,
+      tool_call_id: toolCallId ?? "",
+      tool_call_card_id: cardId,
+      ...(ticket === null ? {} : { ticket }),
+      executor,
+      ...(principal === undefined ? {} : { principal }),
+      lease_ms: leaseMs,
+    });
+    delivery.ack(); // X1
+    if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the call cannot be opened");
+    const hold = {
+      project_id: projectId,
+      tool_call_id: outcome.tool_call_id,
+      capability: outcome.capability,
+      ...(principal === undefined ? {} : { principal }),
+    };
+    const held: Held = { call: outcome, hold, timer: null, lostBecause: null };
+    this.#held.set(outcome.tool_call_id, held);
+    this.#renew(held, leaseMs);
+    return cardOf(outcome, cardId);
+  }
+
+  /** X3 */
+  #renew(held: Held, leaseMs: number): void {
+    held.timer = this.#options.clock.after(leaseMs / BEATS_PER_LEASE, () => {
+      void this.#options.port
+        .renewCall({ ...held.hold, lease_ms: leaseMs })
+        .then((outcome) => {
+          if (outcome.cancel) held.lostBecause = outcome.code;
+        })
+        .catch(() => undefined) // the store is away; the lease may still be ours
+        .then(() => {
+          const isHeld = this.#held.get(held.call.tool_call_id) === held;
+          if (isHeld && held.lostBecause === null) this.#renew(held, leaseMs);
+        });
+    });
+  }
+
+  #require(toolCallId: string): Held {
+    const held = this.#held.get(toolCallId);
+    if (held === undefined) throw new NotFound(`call ${toolCallId} is not held here: read its card first`);
+    if (held.lostBecause !== null) throw new CGError("lease_lost", `call ${toolCallId} was lost: ${held.lostBecause}`);
+    return held;
+  }
+
+  #release(toolCallId: string): void {
+    this.#held.get(toolCallId)?.timer?.cancel();
+    this.#held.delete(toolCallId);
+  }
+}
+
+function cardOf(call: OpenedCall, cardId: string): ToolCallCard {
+  const lineage = {
+    agent_turn_id: call.agent_turn_id,
+    tool_call_id: call.tool_call_id,
+    step_id: call.step_id,
+    trace_id: call.trace_id,
+    ...(call.parent_step_id === null ? {} : { parent_step_id: call.parent_step_id }),
+    role: "assistant",
+  };
+  return {
+    card_id: cardId,
+    project_id: call.project_id,
+    type: "tool.call",
+    tool_call_id: call.tool_call_id,
+    content: {
+      tool_name: call.tool_name,
+      arguments: call.arguments as JsonObject,
+      status: "called",
+      target_subject: call.target_subject,
+    },
+    metadata: { ...(call.call_metadata as JsonObject | null), ...lineage },
+  };
+}
+
+/** Project from the subject, card from the payload: what getCards will be asked for. */
+function cardKey(message: BusMessage): string {
+  const project = parseSubject(message.subject)?.project_id ?? "";
+  return `${project}/${cardIdIn(message.data)}`;
+}
+
+function cardIdIn(data: Uint8Array): string {
+  try {
+    const payload = JSON.parse(new TextDecoder().decode(data)) as { tool_call_card_id?: unknown } | null;
+    return isId(payload?.tool_call_card_id) ? payload.tool_call_card_id : "";
+  } catch {
+    return ""; // no command; the handler will find out
+  }
+}

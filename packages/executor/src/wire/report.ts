@@ -1,0 +1,62 @@
+// publish_tool_result_report of the seeds: the pointer to a saved card goes through the report port.
+//
+//   P1. The target is the command's own context, the source the tool's actor: `tool.<name>` or `sys.<name>`, of the same
+//       project. The kernel compares author, function name, lineage and depth with the call; nothing here is believed.
+//   P2. Anything but accepted or duplicate is thrown.
+
+import {
+  type CGContext,
+  childTraceparent,
+  errorOf,
+  getHeader,
+  HEADERS,
+  isServiceActorId,
+  type JsonObject,
+  ProtocolViolation,
+  parseCallbackPayload,
+  type TraceIds,
+} from "@tessera/protocol";
+import type { CardBox } from "./card-box.ts";
+
+export interface ReportOptions {
+  readonly cardbox: CardBox;
+  readonly sourceCtx: CGContext;
+  readonly targetCtx: CGContext;
+  readonly payload: Readonly<JsonObject>;
+  /** With it the report names a child span of the command's; the kernel makes its own in any case. */
+  readonly ids?: TraceIds;
+}
+
+export async function publishToolResultReport(options: ReportOptions): Promise<{
+  readonly outcome: "accepted" | "duplicate";
+  readonly tool_result_card_id: string;
+}> {
+  const { cardbox, sourceCtx, targetCtx, payload, ids } = options;
+  const toolCallId = targetCtx.requireToolCallId();
+  if (sourceCtx.project_id !== targetCtx.project_id) throw new ProtocolViolation("source and target differ in project");
+  if (!isServiceActorId(sourceCtx.agent_id)) {
+    throw new ProtocolViolation("the source must be a service: tool.<name> or sys.<name>", {
+      code: "invalid_source_actor",
+    });
+  }
+  const { callback } = parseCallbackPayload(payload);
+  const inbound = getHeader(targetCtx.headers, HEADERS.traceparent);
+  const traceparent = inbound === null || ids === undefined ? null : childTraceparent(inbound, ids);
+  const { hold, port, settled } = cardbox.holdOf(toolCallId);
+  const outcome = await port.report({
+    ...hold,
+    tool_result_card_id: callback.tool_result_card_id,
+    status: callback.status,
+    ...(callback.after_execution === null ? {} : { after_execution: callback.after_execution }),
+    message_type: "tool_result",
+    author_id: sourceCtx.agent_id,
+    agent_id: targetCtx.agent_id,
+    agent_turn_id: targetCtx.requireAgentTurnId(),
+    turn_epoch: targetCtx.turn_epoch,
+    recursion_depth: targetCtx.recursion_depth,
+    ...(traceparent === null ? {} : { traceparent }),
+  });
+  settled();
+  if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the report was refused"); // P2
+  return { outcome: outcome.outcome, tool_result_card_id: callback.tool_result_card_id };
+}

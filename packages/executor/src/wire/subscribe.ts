@@ -1,0 +1,61 @@
+// Brings the commands of a target to a hand-written handler.
+//
+//   U1. A handler that read its card has claimed the call and the command is acked. One that returns without reading is
+//       acked, too: it did not want the call, and the sweeper rings again. One that throws before the claim is asked again.
+//   U2. A call that somebody else has is no failure of the handler.
+
+import {
+  type Bus,
+  type Clock,
+  type Delivery,
+  listenForWork,
+  type Subscription,
+  type WorkSourceOptions,
+} from "@tessera/kernel";
+import { CGError, type ErrorCode, type SubjectVersion, toolDurable } from "@tessera/protocol";
+import type { CardBox } from "./card-box.ts";
+
+export interface ToolCommandsOptions {
+  readonly bus: Bus;
+  /** Finds commands that the bus lost; without it a dead bus stops this service. */
+  readonly kernel: WorkSourceOptions["kernel"];
+  readonly clock: Clock;
+  readonly target: string;
+  readonly version?: SubjectVersion;
+  readonly cardbox: CardBox;
+  readonly handler: (message: Delivery) => Promise<unknown>;
+  readonly concurrencyMax?: number;
+  readonly onWarning: (warning: string) => void;
+}
+
+const CONCURRENCY_DEFAULT = 16;
+const LATE: ReadonlySet<ErrorCode> = new Set(["already_claimed", "already_settled", "stale_attempt", "tool_timeout"]);
+
+export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Subscription> {
+  const { bus, kernel, clock, target, version = "v1r4", cardbox, handler, onWarning } = options;
+  return listenForWork({
+    bus,
+    kernel,
+    clock,
+    role: { tool_target: target },
+    subscribe: {
+      pattern: `cg.${version}.*.*.cmd.tool.${target}.>`,
+      durable: toolDurable(target, version),
+      inFlightMax: options.concurrencyMax ?? CONCURRENCY_DEFAULT,
+    },
+    async handler(delivery) {
+      if (!cardbox.admit(delivery)) return delivery.ack(); // U2
+      try {
+        await handler(delivery);
+        delivery.ack();
+      } catch (error) {
+        if (CGError.is(error) && LATE.has(error.code)) return delivery.ack(); // U2
+        onWarning(`the handler of ${target} failed: ${String(error)}`);
+        delivery.nak(); // ignored when the claim has acked it (U1)
+      } finally {
+        cardbox.dismiss(delivery);
+      }
+    },
+    onWarning,
+  });
+}

@@ -1,0 +1,35 @@
+// What an executor outside of any node needs: the HTTP edge, and the bus where it hears its commands there.
+
+import { systemClock, systemIds } from "@tessera/engines/system";
+import { connectEdge, type EdgeClient } from "@tessera/executor";
+import type { Bus, BusMessage, Clock, Ids } from "@tessera/kernel";
+import { openBus } from "./open-bus.ts";
+
+export interface ExecutorLink {
+  readonly edge: EdgeClient;
+  /** The memory of this process where no NATS was given: nothing is heard on it. */
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  /** The store cannot be looked at from here; what the bus lost, the sweeper rings for again. */
+  readonly kernel: { overdueMessages(): Promise<BusMessage[]> };
+  close(): Promise<void>;
+}
+
+export async function connectExecutor(options: {
+  readonly url: string;
+  readonly apiKey: string;
+  readonly nats?: string;
+  readonly onWarning: (warning: string) => void;
+}): Promise<ExecutorLink> {
+  const { url, apiKey, nats, onWarning } = options;
+  const bus = await openBus({ kind: "memory", name: "memory" }, { nats, onWarning });
+  return {
+    edge: connectEdge({ url, apiKey, clock: systemClock }),
+    bus,
+    clock: systemClock,
+    ids: systemIds,
+    kernel: { overdueMessages: async () => [] },
+    close: () => bus.close(),
+  };
+}

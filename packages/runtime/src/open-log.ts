@@ -1,0 +1,22 @@
+// The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to.
+
+import type { ToolLogEntry } from "@tessera/tool";
+import { pino } from "pino";
+
+export interface Log {
+  readonly warn: (warning: string) => void;
+  readonly info: (message: string, fields?: Readonly<Record<string, unknown>>) => void;
+  readonly tool: (entry: ToolLogEntry) => void;
+}
+
+export function openLog(write: (line: string) => void): Log {
+  const log = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
+    { write },
+  );
+  return {
+    warn: (warning) => log.warn(warning),
+    info: (message, fields = {}) => log.info(fields, message),
+    tool: ({ level, message, ...call }) => log[level]({ ...call, from: "tool" }, message),
+  };
+}

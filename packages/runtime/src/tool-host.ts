@@ -1,0 +1,216 @@
+// The tools of a node: loaded, registered in their project, and run in their placements.
+//
+//   H1. Definitions are written to the project before anything runs, so that a call pins what it was made with. The same
+//       definition again changes nothing.
+//   H2. A tool of placement `service` whose code is here is served here: one service for each target. Others serve the rest.
+//   H3. Definitions that are nothing but a description of an HTTP API (`options.jina`, `options.openapi`) need no code; the
+//       service of their target runs them.
+//   H4. A credential goes only to the hosts it is for: those that tools of this bundle name, and Jina's own.
+//   H5. A workspace that nobody chose lies beside the store, or, without a directory, is removed at the end.
+
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import {
+  builtinTools,
+  createGuardedAgent,
+  createIsolatedHost,
+  createOpenApiHost,
+  createToolRunner,
+  credentialGrants,
+  loadBundleTools,
+  openWorkspaces,
+  type ShellOptions,
+  startToolService,
+  type ToolService,
+} from "@tessera/executor";
+import { CGError, errorOf, isJsonObject, parseTargetSubject } from "@tessera/protocol";
+import {
+  type RegisteredTool,
+  type ToolInvocation,
+  type ToolLogEntry,
+  type ToolRunner,
+  toolPolicy,
+} from "@tessera/tool";
+import { ToolRegistry } from "@tessera/tool/catalog";
+import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
+import type { Node } from "./open-node.ts";
+import { storeTools } from "./store-tools.ts";
+
+export interface ToolHostOptions {
+  readonly node: Node;
+  readonly project: string;
+  /** A directory with `tessera.yaml`, `goondan.yaml` or `tessera.config.ts`. */
+  readonly bundle?: string | undefined;
+  /** Tools made with `defineTool`, besides those of the bundle. */
+  readonly tools?: readonly RegisteredTool[];
+  /** Built-in resources to offer in the project, by name: `bash`, `file-system`, … */
+  readonly builtins?: readonly string[];
+  readonly shell?: ShellOptions;
+  /** Targets whose HTTP-described tools are run here. */
+  readonly openApiTargets?: readonly string[];
+  readonly workspaces?: string | undefined;
+  /** Where `envs` and credentials are read. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly envAllowList?: readonly string[] | undefined;
+  /** Variable → hosts it may be sent to, besides H4. */
+  readonly credentialHosts?: Readonly<Record<string, readonly string[]>>;
+  readonly executor: string;
+  /** False: load and register, but start no service. */
+  readonly serve?: boolean;
+  readonly concurrencyMax?: number;
+  /** Of the calls it serves; how soon a killed executor is noticed. */
+  readonly leaseMs?: number;
+  readonly onLog?: (entry: ToolLogEntry) => void;
+  readonly onWarning: (warning: string) => void;
+}
+
+export interface ToolHost {
+  readonly runner: ToolRunner;
+  /** Everything this process can run. */
+  readonly registry: ToolRegistry;
+  readonly services: readonly ToolService[];
+  readonly targets: readonly string[];
+  isHosted(toolName: string): boolean;
+  close(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+/** The built-in tools by resource. */
+export const BUILTIN_RESOURCES: readonly string[] = [
+  "agents",
+  "bash",
+  "file-system",
+  "http-fetch",
+  "json-query",
+  "text-transform",
+  "wait",
+];
+export const OPENAPI_TARGETS: readonly string[] = ["openapi", "jina"];
+const JINA_HOSTS: Readonly<Record<string, readonly string[]>> = { JINA_API_KEY: ["s.jina.ai", "r.jina.ai"] };
+
+export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> {
+  const { node, project, env, onWarning } = options;
+  const { clock } = node;
+  const closing: (() => Promise<void>)[] = [];
+  const close = async () => {
+    for (const step of closing.splice(0).reverse()) await step();
+  };
+  try {
+    const place = await workspaceRoot(options);
+    closing.push(place.close);
+    const isolated = createIsolatedHost({ clock, env, cacheDir: join(place.root, ".cache"), onWarning });
+    const builtins = builtinTools({ clock, ...(options.shell === undefined ? {} : { shell: options.shell }) });
+    const loaded = await loadAll(options, isolated);
+    const registry = new ToolRegistry();
+    for (const tool of [...loaded, ...builtins]) registry.register(tool);
+    const dispatcher = createGuardedAgent();
+    closing.push(() => dispatcher.close());
+    const openApi = createOpenApiHost({
+      dispatcher,
+      env,
+      credentialHosts: credentialHosts(loaded, options.credentialHosts),
+      clock,
+      onWarning,
+    });
+    const resolve = (invocation: ToolInvocation): RegisteredTool | null => {
+      const known = registry.get(invocation.tool_name);
+      const definition = invocation.definition ?? known?.definition;
+      if (definition === undefined || (known?.code ?? null) !== null) return known ?? null;
+      return { definition, code: openApi.codeFor(definition, invocation) }; // H3
+    };
+    const environment = { env, ...(options.envAllowList === undefined ? {} : { allowList: options.envAllowList }) };
+    const workspaces = await openWorkspaces(place.root);
+    const runner = createToolRunner({ resolve, isolated, workspaces, environment, clock, onWarning });
+    closing.push(() => runner.close());
+    const wanted = new Set(options.builtins ?? []);
+    const offered = [...loaded, ...builtins.filter(({ definition }) => wanted.has(toolPolicy(definition).resource))];
+    await storeTools(
+      node,
+      project,
+      offered.map(({ definition }) => definition),
+    ); // H1
+    const targets = options.serve === false ? [] : servedTargets(loaded, options.openApiTargets ?? OPENAPI_TARGETS);
+    const services: ToolService[] = [];
+    for (const [target, versions] of targets) {
+      services.push(
+        await startToolService({
+          ...node,
+          target,
+          versions: [...versions],
+          runner,
+          executor: options.executor,
+          ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
+          ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+          ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+          onWarning,
+        }),
+      );
+    }
+    return {
+      runner,
+      registry,
+      services,
+      targets: targets.map(([target]) => target),
+      isHosted: (name) => (registry.get(name)?.code ?? null) !== null,
+      async close(grace) {
+        await Promise.all(services.map((service) => service.stop(grace)));
+        await close();
+      },
+    };
+  } catch (error) {
+    await close().catch((cause) => onWarning(`closing after a failed start: ${String(cause)}`));
+    throw error;
+  }
+}
+
+async function loadAll(
+  { bundle, tools = [], onWarning }: ToolHostOptions,
+  isolated: ReturnType<typeof createIsolatedHost>,
+): Promise<RegisteredTool[]> {
+  if (bundle === undefined) return [...tools];
+  const loaded = await loadBundleTools(bundle, { isolated }).catch((error: NodeJS.ErrnoException) => {
+    if (CGError.is(error) || error.code === undefined) throw error;
+    throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`);
+  });
+  if (loaded.mistakes.length > 0) throw errorOfMistakes(loaded.mistakes as readonly [Mistake, ...Mistake[]]);
+  for (const { file, line, column, pointer } of loaded.ignored) {
+    onWarning(`${file}:${line}:${column}: ${pointer} has no meaning here and is ignored`);
+  }
+  return [...loaded.tools, ...tools];
+}
+
+/** H2, H3: target → the protocol versions of its commands. */
+function servedTargets(tools: readonly RegisteredTool[], openApiTargets: readonly string[]) {
+  const targets = new Map<string, Set<"v1r4" | "v1r3">>(openApiTargets.map((target) => [target, new Set(["v1r4"])]));
+  for (const { definition, code } of tools) {
+    const isHttp = isJsonObject(definition.options.jina) || isJsonObject(definition.options.openapi);
+    if (toolPolicy(definition).placement !== "service" || (code === null && !isHttp)) continue;
+    const { target, version } = parseTargetSubject(definition.target_subject);
+    targets.set(target, (targets.get(target) ?? new Set()).add(version));
+  }
+  return [...targets];
+}
+
+/** H4 */
+function credentialHosts(
+  tools: readonly RegisteredTool[],
+  given: Readonly<Record<string, readonly string[]>> = {},
+): Record<string, string[]> {
+  const hosts = new Map<string, Set<string>>();
+  const grant = (variable: string, host: string) => hosts.set(variable, (hosts.get(variable) ?? new Set()).add(host));
+  for (const [variable, list] of [...Object.entries(JINA_HOSTS), ...Object.entries(given)]) {
+    for (const host of list) grant(variable, host);
+  }
+  for (const { definition } of tools)
+    for (const [variable, host] of credentialGrants(definition)) grant(variable, host);
+  return Object.fromEntries([...hosts].map(([variable, set]) => [variable, [...set]]));
+}
+
+/** H5 */
+async function workspaceRoot({ workspaces, node }: ToolHostOptions): Promise<{ root: string; close(): Promise<void> }> {
+  const { place } = node.store;
+  const chosen = workspaces ?? (place.kind === "directory" ? join(place.directory, "workspaces") : undefined);
+  if (chosen !== undefined) return { root: chosen, close: async () => undefined };
+  const root = await mkdtemp(join(tmpdir(), "tessera-workspaces-"));
+  return { root, close: () => rm(root, { recursive: true, force: true }) };
+}

@@ -1,0 +1,87 @@
+// Who may do what: from a request's key to its identity, its project and its role.
+//
+//   A1. No key and a key that counts for nothing are answered alike.
+//   A2. A project that the key does not reach is answered like one that does not exist, before the role is looked at.
+//   A3. A flood is stopped by the address before the key is looked up, and by the key before the body is read.
+
+import type { ApiKeyIdentity, Kernel } from "@tessera/kernel";
+import type { Clock } from "@tessera/kernel/ports";
+import { parseId } from "@tessera/protocol";
+import { HttpRefusal } from "./problem.ts";
+import { createRateLimiter } from "./rate-limiter.ts";
+import { unknownProject } from "./refusals.ts";
+import type { RouteSpec } from "./route-spec.ts";
+import type { ServerLimits } from "./server-limits.ts";
+
+export interface AccessRequest {
+  readonly authorization: string | null;
+  readonly params: Readonly<Record<string, string>>;
+}
+
+export interface Access {
+  /** A3. Throws 429. */
+  admitAddress(address: string): void;
+  /** The identity behind the request, which may use this route; throws 400, 401, 403, 404 or 429. */
+  admit(spec: RouteSpec, request: AccessRequest): Promise<ApiKeyIdentity>;
+}
+
+/** Stands for whoever uses a route that needs no key. It has no right to anything else. */
+const NOBODY: ApiKeyIdentity = { key_id: "nobody", role: "viewer", project_id: null, targets: [] };
+const BEARER = /^Bearer ([\x21-\x7e]{1,256})$/i;
+
+export function createAccess(world: {
+  readonly kernel: Pick<Kernel, "authenticate">;
+  readonly clock: Clock;
+  readonly limits: ServerLimits;
+}): Access {
+  const { kernel, clock, limits } = world;
+  const addresses = createRateLimiter(clock, limits.address);
+  const keys = createRateLimiter(clock, limits.key);
+  const reports = createRateLimiter(clock, limits.reportsPerKey);
+  const heartbeats = createRateLimiter(clock, limits.heartbeatsPerCall);
+
+  function admitKey(spec: RouteSpec, key: ApiKeyIdentity, params: AccessRequest["params"]): void {
+    if (spec.rate === "heartbeats") limit(heartbeats.take(`${key.key_id}/${params.call}`));
+    limit((spec.rate === "reports" ? reports : keys).take(key.key_id));
+  }
+
+  return {
+    admitAddress: (address) => limit(addresses.take(address)),
+    async admit(spec, { authorization, params }) {
+      if (spec.roles === "anyone") return NOBODY;
+      const key = await kernel.authenticate(BEARER.exec(authorization ?? "")?.[1] ?? "");
+      if (key === null) throw noKey(); // A1
+      for (const name in params) parseId(params[name], fieldOf(name));
+      const { project } = params;
+      if (project !== undefined && key.project_id !== null && key.project_id !== project) throw unknownProject(project); // A2
+      if (!spec.roles.includes(key.role)) {
+        throw new HttpRefusal("forbidden", `a key with the role ${key.role} may not do this`);
+      }
+      admitKey(spec, key, params);
+      return key;
+    },
+  };
+}
+
+/** How clients know the ids of a path. */
+function fieldOf(param: string): string {
+  const fields: Readonly<Record<string, string>> = { project: "project_id", call: "tool_call_id", tool: "tool_name" };
+  return fields[param] ?? param;
+}
+
+function noKey(): HttpRefusal {
+  return new HttpRefusal(
+    "unauthenticated",
+    "send an API key that is neither expired nor revoked: Authorization: Bearer …",
+    {
+      headers: { "www-authenticate": "Bearer" },
+    },
+  );
+}
+
+function limit(waitMs: number): void {
+  if (waitMs === 0) return;
+  throw new HttpRefusal("rate_limited", "too many requests; wait as long as Retry-After says", {
+    headers: { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+  });
+}

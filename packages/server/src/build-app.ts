@@ -1,0 +1,196 @@
+// The HTTP application: the table of routes, and what happens to a request around them.
+//
+//   B1. Order: the wire (headers, Host, Origin) → address → route → key, ids, project, role, rate → body → handler. Every step
+//       may end it, and every end is problem JSON with a request id.
+//   B2. A route without roles cannot be registered (R1 in route-spec.ts).
+//   B3. Nothing but the route's own kind of body is read; without a parser for its type the answer is 415.
+
+import type { Clock, Ids } from "@tessera/kernel";
+import { CGError, NotFound, parseJson } from "@tessera/protocol";
+import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import type { Access } from "./access.ts";
+import { answerClientError } from "./client-error.ts";
+import type { HostGuard } from "./host-guard.ts";
+import { describeFault, HttpRefusal, PROBLEM_TYPE, problemOf } from "./problem.ts";
+import { type ApiRequest, methodsOf, type RouteSpec } from "./route-spec.ts";
+import type { ServerLimits } from "./server-limits.ts";
+import { FORM_TYPE, readForm, UPLOAD_BODY_BYTES_MAX, type Upload, YAML_TYPES } from "./upload.ts";
+import { checkBodyHeaders, checkSingleHeaders, endAfterAnswer, isUnread } from "./wire-guard.ts";
+
+export interface AppWorld {
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly routes: readonly RouteSpec[];
+  readonly access: Access;
+  readonly hosts: HostGuard;
+  readonly limits: ServerLimits;
+  /** Aborted when the server is closing: waiting handlers answer at once, new requests are sent elsewhere. */
+  readonly closing: AbortSignal;
+  readonly onWarning: (warning: string) => void;
+}
+
+declare module "fastify" {
+  interface FastifyContextConfig {
+    spec?: RouteSpec;
+  }
+  interface FastifyRequest {
+    identity: ApiRequest["key"] | null;
+  }
+}
+
+export function buildApp(world: AppWorld): FastifyInstance {
+  const { ids, limits, hosts, access, closing, onWarning } = world;
+  const app = fastify({
+    genReqId: () => ids.mint("req"),
+    requestIdHeader: false,
+    exposeHeadRoutes: false,
+    return503OnClosing: false,
+    bodyLimit: limits.bodyBytesMax,
+    requestTimeout: limits.requestTimeoutMs,
+    keepAliveTimeout: limits.keepAliveMs,
+    http: {
+      maxHeaderSize: limits.headersBytesMax,
+      headersTimeout: limits.headersTimeoutMs,
+      requestTimeout: limits.requestTimeoutMs,
+      connectionsCheckingInterval: limits.timeoutCheckMs,
+    },
+    // A longer parameter than an id is refused as an id, not as a path that does not exist.
+    routerOptions: { maxParamLength: limits.headersBytesMax },
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
+    clientErrorHandler: (error, socket) => answerClientError(error, socket, ids.mint("req")),
+  });
+  app.server.maxConnections = limits.connectionsMax;
+  app.removeAllContentTypeParsers();
+  app.decorateRequest("identity", null);
+
+  function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+    const problem = problemOf(error, request.id);
+    if (problem.status >= 500) {
+      const route = request.routeOptions?.url ?? "no route";
+      onWarning(`request ${request.id} (${request.method} ${route}) failed: ${describeFault(error)}`);
+    }
+    // Said here too: a path that cannot be decoded is answered without passing the hooks.
+    reply.header("x-request-id", request.id);
+    return reply.code(problem.status).headers(problem.headers).type(PROBLEM_TYPE).send(problem.body);
+  }
+
+  app.addHook("onRequest", async (request) => {
+    if (closing.aborted) throw new CGError("shutting_down", "this server is stopping");
+    checkSingleHeaders(request.raw);
+    hosts.check({ host: request.headers.host, origin: request.headers.origin });
+    access.admitAddress(request.ip);
+    const spec = request.routeOptions.config?.spec;
+    if (spec === undefined) return; // no route: the not-found handler answers
+    const authorization = request.headers.authorization ?? null;
+    const params = request.params as Readonly<Record<string, string>>;
+    request.identity = await access.admit(spec, { authorization, params });
+    checkBodyHeaders(request.headers, spec.body === "upload" ? UPLOAD_BODY_BYTES_MAX : limits.bodyBytesMax);
+  });
+  app.addHook("onSend", async (request, reply) => {
+    reply.header("x-request-id", request.id);
+    reply.header("cache-control", "no-store");
+    reply.header("x-content-type-options", "nosniff");
+    const isEarly = isUnread(request.raw);
+    if (closing.aborted || isEarly) reply.header("connection", "close");
+    if (isEarly) endAfterAnswer(request.raw, world.clock);
+  });
+  app.addHook("onRoute", ({ method, url, config }) => {
+    const roles = config?.spec?.roles;
+    if (roles === undefined || roles.length === 0) throw new Error(`${method} ${url} does not say who may use it`); // B2
+  });
+  app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
+  app.setNotFoundHandler((request, reply) => sendProblem(notThere(world.routes, request), request, reply));
+
+  app.register(async (scope) => {
+    scope.addContentTypeParser(
+      "application/json",
+      { parseAs: "buffer" },
+      async (request: FastifyRequest, body: Buffer) => {
+        if (body.byteLength === 0) return undefined;
+        const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
+        return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
+      },
+    );
+    for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, closing);
+  });
+  app.register(async (scope) => {
+    const asBuffer = { parseAs: "buffer", bodyLimit: UPLOAD_BODY_BYTES_MAX } as const;
+    scope.addContentTypeParser(
+      [...YAML_TYPES],
+      asBuffer,
+      async (_request: FastifyRequest, bytes: Buffer): Promise<Upload> => ({ bytes }),
+    );
+    scope.addContentTypeParser(FORM_TYPE, asBuffer, (request: FastifyRequest, body: Buffer) =>
+      readForm(body, request.headers["content-type"] ?? ""),
+    );
+    for (const spec of world.routes) if (spec.body === "upload") register(scope, spec, closing);
+  });
+  return app;
+}
+
+function register(app: FastifyInstance, spec: RouteSpec, closing: AbortSignal): void {
+  const allowed = new Set(spec.query ?? []);
+  app.route({
+    method: spec.method,
+    url: spec.path,
+    config: { spec },
+    ...(spec.body === "upload" ? { bodyLimit: UPLOAD_BODY_BYTES_MAX } : {}),
+    async handler(request, reply) {
+      const answer = await spec.handle(apiRequest(request, reply, allowed, closing));
+      return reply.code(answer.status).send(answer.body);
+    },
+  });
+}
+
+function apiRequest(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  allowed: ReadonlySet<string>,
+  closing: AbortSignal,
+): ApiRequest {
+  const params = request.params as Readonly<Record<string, string>>;
+  if (request.identity === null) throw new Error("a handler was reached without admission");
+  return {
+    id: request.id,
+    key: request.identity,
+    param: (name) => params[name] ?? "",
+    query: queryOf(request.query, allowed),
+    header(name) {
+      const value = request.headers[name.toLowerCase()];
+      return typeof value === "string" && value !== "" ? value : null;
+    },
+    body: request.body,
+    stopped: () => AbortSignal.any([closing, goneSignal(reply)]),
+  };
+}
+
+function queryOf(raw: unknown, allowed: ReadonlySet<string>): Readonly<Record<string, string>> {
+  const query: Record<string, string> = {};
+  for (const [name, value] of Object.entries(raw as Readonly<Record<string, unknown>>)) {
+    if (!allowed.has(name) || typeof value !== "string") {
+      const why = allowed.has(name) ? "was given more than once" : "is not known here";
+      throw new HttpRefusal("bad_request", `query parameter ${JSON.stringify(name.slice(0, 64))} ${why}`);
+    }
+    query[name] = value;
+  }
+  return query;
+}
+
+/** Aborted when the connection ends before the answer does. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  const { raw } = reply;
+  if (raw.destroyed || raw.socket?.writableEnded === true) gone.abort();
+  raw.once("close", () => {
+    if (!raw.writableEnded) gone.abort();
+  });
+  return gone.signal;
+}
+
+function notThere(routes: readonly RouteSpec[], request: FastifyRequest): CGError {
+  const methods = methodsOf(routes, request.url.split("?")[0] ?? "");
+  if (methods.length === 0) return new NotFound("there is no such path");
+  return new HttpRefusal("method_not_allowed", `this path knows ${methods.join(", ")}`, {
+    headers: { allow: methods.join(", ") },
+  });
+}

@@ -1,0 +1,229 @@
+// The executor edge: claim, open, heartbeat, result-card, report, for an executor in any language.
+//
+//   E1. The principal of everything here is the key: a capability is no use with another one (design D8).
+//   E2. An executor's key works for its targets only, with a ticket or without. On a bus that everybody hears, a ticket is
+//       no secret between the tools of one project.
+//   E3. Whether a report is right is the kernel's to say (refusals.ts renders it), so that it has one answer on every way in.
+
+import type { ApiKeyIdentity, Kernel, ResultContent } from "@tessera/kernel";
+import type { Clock } from "@tessera/kernel/ports";
+import {
+  BATCH_ITEMS_MAX,
+  CONTROL_FIELDS,
+  HEADERS,
+  LONG_POLL_MS_MAX,
+  NotFound,
+  PolicyDenied,
+  parseSubject,
+} from "@tessera/protocol";
+import Type from "typebox";
+import { callDocument } from "./call-document.ts";
+import { claimCalls } from "./claim-calls.ts";
+import { HttpRefusal } from "./problem.ts";
+import { refused, unknownProject } from "./refusals.ts";
+import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./reported-identity.ts";
+import { bodyReader, checkResultDepth, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
+import { type ApiAnswer, type ApiRequest, EXECUTORS, type RouteSpec } from "./route-spec.ts";
+import type { ServerLimits } from "./server-limits.ts";
+import type { WorkBells } from "./work-bells.ts";
+
+export interface ExecutorWorld {
+  readonly kernel: Pick<Kernel, "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report"> & {
+    readonly reads: Pick<Kernel["reads"], "call" | "project">;
+  };
+  readonly clock: Clock;
+  readonly bells: WorkBells;
+  readonly limits: ServerLimits;
+}
+
+const closed = { additionalProperties: false };
+const Executor = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }));
+
+const readClaim = bodyReader(
+  Type.Object(
+    {
+      max: Type.Optional(Type.Integer({ minimum: 1, maximum: BATCH_ITEMS_MAX })),
+      wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: LONG_POLL_MS_MAX })),
+      executor: Executor,
+    },
+    closed,
+  ),
+);
+const readOpen = bodyReader(
+  Type.Object({ tool_call_card_id: Type.Optional(Type.String()), executor: Executor }, closed),
+);
+const readHeartbeat = bodyReader(Type.Object({}, closed));
+const readResultCard = bodyReader(Type.Object({ content: Type.Object({}) }, closed));
+// Any status and after_execution: the kernel refuses what is none (E3).
+const readReport = bodyReader(
+  Type.Object(
+    {
+      status: Type.Optional(Type.Unknown()),
+      result: Type.Optional(Type.Unknown()),
+      error: Type.Optional(Type.Unknown()),
+      after_execution: Type.Optional(Type.Unknown()),
+      tool_result_card_id: Type.Optional(Type.String()),
+      message_type: Type.Optional(Type.String()),
+      author_id: Type.Optional(Type.String()),
+      function_name: Type.Optional(Type.String()),
+      ...Object.fromEntries(CONTROL_FIELDS.map((field) => [field, Type.Optional(Type.Unknown())])),
+    },
+    closed,
+  ),
+);
+
+export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
+  const { kernel, limits } = world;
+  let polls = 0;
+
+  async function claim(request: ApiRequest): Promise<ApiAnswer> {
+    const project_id = request.param("project");
+    const target = request.param("target");
+    const { max = 1, wait_ms = 0, executor = request.key.key_id } = readClaim(request.body ?? {});
+    requireTarget(request.key, target);
+    // A key of one project is proof that the project exists.
+    if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
+      throw unknownProject(project_id);
+    if (polls >= limits.longPollsMax) throw tooManyPolls();
+    polls += 1;
+    try {
+      const order = { project_id, target, executor, principal: request.key.key_id, max, wait_ms };
+      const calls = await claimCalls(world, order, request.stopped());
+      return { status: 200, body: { calls: calls.map(callDocument) } };
+    } finally {
+      polls -= 1;
+    }
+  }
+
+  async function open(request: ApiRequest): Promise<ApiAnswer> {
+    const { project_id, tool_call_id } = callOf(request);
+    const { tool_call_card_id, executor = request.key.key_id } = readOpen(request.body ?? {});
+    const call = await kernel.reads.call(project_id, tool_call_id);
+    const target = call === null ? null : parseSubject(String(call.target_subject));
+    if (call === null || target === null || target.component !== "tool") throw unknownCall(tool_call_id);
+    requireTarget(request.key, target.target); // E2
+    const ticket = request.header(HEADERS.call_ticket);
+    const outcome = await kernel.openCall({
+      project_id,
+      tool_call_id,
+      executor,
+      principal: request.key.key_id, // E1
+      ...(tool_call_card_id === undefined ? {} : { tool_call_card_id }),
+      ...(ticket === null ? { target: target.target } : { ticket }),
+    });
+    if (outcome.outcome === "rejected") throw refused(outcome);
+    return { status: 200, body: callDocument(outcome) };
+  }
+
+  async function heartbeat(request: ApiRequest): Promise<ApiAnswer> {
+    readHeartbeat(request.body ?? {});
+    const outcome = await kernel.renewCall(holdOf(request));
+    if (outcome.outcome === "rejected") throw refused(outcome, { cancel: outcome.cancel });
+    return { status: 200, body: { lease_expires_at: outcome.lease_expires_at, cancel: outcome.cancel } };
+  }
+
+  async function saveResultCard(request: ApiRequest): Promise<ApiAnswer> {
+    const { content } = readResultCard(request.body);
+    const result = content as unknown as ResultContent;
+    checkResultDepth(result.result, limits.bodyBytesMax);
+    const outcome = await kernel.putResultCard({ ...holdOf(request), ...traceOf(request), content: result });
+    if (outcome.outcome === "rejected") throw refused(outcome);
+    return { status: 200, body: { tool_result_card_id: outcome.tool_result_card_id } };
+  }
+
+  async function report(request: ApiRequest): Promise<ApiAnswer> {
+    const body = readReport(request.body);
+    checkResultDepth(body.result, limits.bodyBytesMax);
+    const hold = holdOf(request);
+    const { author_id, function_name } = body;
+    const identity = identityFieldsOf(body);
+    const call = identity.length === 0 ? null : await kernel.reads.call(hold.project_id, hold.tool_call_id);
+    const refusedFields = call === null ? [] : refusedIdentity(call, body);
+    const message_type = refusedFields.length > 0 ? REFUSED_MESSAGE_TYPE : body.message_type;
+    const outcome = await kernel.report({
+      ...hold,
+      ...traceOf(request),
+      ...reportedResult(body),
+      ...(message_type === undefined ? {} : { message_type }),
+      ...(author_id === undefined ? {} : { author_id }),
+      ...(function_name === undefined ? {} : { function_name }),
+    });
+    if (outcome.outcome === "rejected")
+      throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {});
+    if ("retry_at" in outcome) return { status: 200, body: { outcome: "accepted", retry_at: outcome.retry_at } };
+    return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id: outcome.tool_result_card_id } };
+  }
+
+  const post = { method: "POST", roles: EXECUTORS, body: "json" } as const;
+  const calls = "/projects/:project/calls/:call";
+  return [
+    { ...post, path: "/projects/:project/executors/:target/claim", handle: claim },
+    { ...post, path: `${calls}/open`, handle: open },
+    { ...post, path: `${calls}/heartbeat`, rate: "heartbeats", handle: heartbeat },
+    {
+      ...post,
+      path: `${calls}/result-card`,
+      rate: "reports",
+      jsonDepthMax: ENVELOPE_DEPTH_MAX,
+      handle: saveResultCard,
+    },
+    { ...post, path: `${calls}/report`, rate: "reports", jsonDepthMax: ENVELOPE_DEPTH_MAX, handle: report },
+  ];
+}
+
+interface ReportBody {
+  readonly status?: unknown;
+  readonly result?: unknown;
+  readonly error?: unknown;
+  readonly after_execution?: unknown;
+  readonly tool_result_card_id?: string;
+}
+
+/** A pointer to a saved card, or the result itself. Both at once go through as both, and the kernel refuses them. */
+function reportedResult(body: ReportBody) {
+  const { tool_result_card_id, status, result, error, after_execution } = body;
+  const isInline = tool_result_card_id === undefined || result !== undefined || error !== undefined;
+  const content = {
+    status,
+    ...(result === undefined ? {} : { result }),
+    ...(error === undefined ? {} : { error }),
+    ...(after_execution === undefined ? {} : { after_execution }),
+  } as ResultContent;
+  if (tool_result_card_id === undefined) return { content };
+  return {
+    tool_result_card_id,
+    ...(isInline ? { content } : {}),
+    ...(status === undefined ? {} : { status: status as string }),
+    ...(after_execution === undefined ? {} : { after_execution: after_execution as string }),
+  };
+}
+
+function callOf(request: ApiRequest) {
+  return { project_id: request.param("project"), tool_call_id: request.param("call") };
+}
+
+function holdOf(request: ApiRequest) {
+  const capability = request.header(HEADERS.report_capability) ?? "";
+  return { ...callOf(request), capability, principal: request.key.key_id }; // E1
+}
+
+function traceOf(request: ApiRequest) {
+  const traceparent = request.header(HEADERS.traceparent);
+  return traceparent === null ? {} : { traceparent };
+}
+
+function requireTarget(key: ApiKeyIdentity, target: string): void {
+  if (key.role === "admin" || key.targets.includes(target)) return;
+  throw new PolicyDenied(`this key may not work for the target ${target}`, {
+    code: "forbidden",
+    details: { field: "target" },
+  });
+}
+
+function unknownCall(callId: string): NotFound {
+  return new NotFound(`there is no call ${callId} in this project`, { code: "unknown_call" });
+}
+
+function tooManyPolls(): HttpRefusal {
+  return new HttpRefusal("rate_limited", "too many claims wait at the same time", { headers: { "retry-after": "1" } });
+}

@@ -1,0 +1,252 @@
+// The tool registry: uploads of both forms, every refusal of faults.md §6 (Y1–Y17) through the route, H22, and the versions.
+
+import { UPLOAD_YAML_BYTES_MAX } from "@tessera/protocol";
+import { describe, expect, it } from "vitest";
+import { type Answer, OTHER, PROJECT, useServer } from "../test/fixture.ts";
+
+const fx = useServer();
+const TOOLS = `/projects/${PROJECT}/tools`;
+const YAML = { "content-type": "application/yaml" };
+const upload = (payload: string | Buffer, key = "operator") => fx.send("POST", TOOLS, { key, headers: YAML, payload });
+
+const definition = (name: string, more = "") => `tool_name: ${name}
+description: Searches the web.
+target_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.web
+after_execution: suspend
+parameters:
+  type: object
+  properties:
+    q: { type: string }
+${more}`;
+
+function form(parts: readonly { name: string; filename?: string; body: string }[]) {
+  const boundary = "----tessera";
+  const text = parts
+    .map(({ name, filename, body }) => {
+      const file = filename === undefined ? "" : `; filename="${filename}"\r\nContent-Type: application/octet-stream`;
+      return `--${boundary}\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n${body}\r\n`;
+    })
+    .join("");
+  return {
+    headers: { "content-type": `multipart/form-data; boundary=${boundary}` },
+    payload: `${text}--${boundary}--\r\n`,
+  };
+}
+
+const nested = (levels: number) => `${"{a: ".repeat(levels)}1${"}".repeat(levels)}`;
+const laughs = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]";
+const replaced = (from: string, to: string) => definition("bad").replace(from, to);
+const withParameters = (schema: string) =>
+  replaced(/parameters:[\s\S]*/.exec(definition("bad"))?.[0] ?? "", `parameters: ${schema}`);
+const options = (text: string) => definition("bad", `options: ${text}\n`);
+
+/** Row, what, document, code; null where any refusal of a document will do. */
+const REFUSED: readonly (readonly [string, string, string, string | null])[] = [
+  ["Y1", "an empty document", "", "root_must_be_mapping"],
+  ["Y1", "only comments", "# nothing\n", "root_must_be_mapping"],
+  ["Y1", "null", "null", "root_must_be_mapping"],
+  ["Y1", "a list", "- a", "root_must_be_mapping"],
+  ["Y2", "a tab", "tool_name:\n\tx: 1", null],
+  ["Y2", "a bad indent", "a:\n  b: 1\n c: 2", null],
+  ["Y3", "billion laughs", laughs, "aliases_not_allowed"],
+  ["Y4", "an alias of itself", "a: &x [*x]", null],
+  ["Y5", "a merge key", `${definition("bad")}<<: { description: x }\n`, null],
+  ["Y6", "a duplicate key", `${definition("bad")}tool_name: again\n`, null],
+  ["Y6", "two documents", `${definition("bad")}---\n${definition("worse")}`, null],
+  ["Y7", "a function tag", replaced("Searches the web.", "!!js/function 'x'"), "tag_not_allowed"],
+  ["Y7", "a custom tag", replaced("Searches the web.", "!custom x"), "tag_not_allowed"],
+  ["Y8", "a depth of 5,000", `a: ${nested(5_000)}`, "too_deep"],
+  ["Y9", "after_execution: yes", replaced("after_execution: suspend", "after_execution: yes"), null],
+  ["Y9", "a timeout of infinity", options("{ timeoutMs: .inf }"), null],
+  ["Y9", "a timeout below zero", options("{ timeoutMs: -5 }"), null],
+  ["Y9", "a timeout in words", options('{ timeoutMs: "10s" }'), null],
+  ["Y10", "the subject of another project", replaced("{project_id}", "OTHER"), "invalid_target_subject"],
+  ["Y10", "a wildcard", replaced("search.web", ">"), "invalid_target_subject"],
+  ["Y10", "a system subject", replaced("cmd.tool.search", "cmd.sys.tool"), "invalid_target_subject"],
+  [
+    "Y10",
+    "a subject that only contains the words",
+    replaced("cg.v1r4.{project_id}.{channel_id}", "x"),
+    "invalid_target_subject",
+  ],
+  ["Y11", "a reserved name", definition("fork_join"), "reserved_name"],
+  ["Y11", "a reserved name in capitals", definition("Fork_Join"), "reserved_name"],
+  ["Y11", "a homoglyph", definition("fоrk_join"), "invalid_name"],
+  ["Y11", "a name of three parts", definition("a__b__c"), "invalid_name"],
+  ["Y12", "parameters that are no object", withParameters("{ type: string }"), "schema_invalid"],
+  [
+    "Y12",
+    "a remote reference",
+    withParameters('{ type: object, properties: { a: { $ref: "https://x/y" } } }'),
+    "schema_invalid",
+  ],
+  [
+    "Y12",
+    "an array without items",
+    withParameters("{ type: object, properties: { a: { type: array } } }"),
+    "schema_invalid",
+  ],
+  ["Y13", "the variable LD_PRELOAD", options("{ envs: { q: LD_PRELOAD } }"), "env_not_allowed"],
+  ["Y13", "the variable NODE_OPTIONS", options("{ envs: { q: NODE_OPTIONS } }"), "env_not_allowed"],
+  [
+    "Y14",
+    "an argument that is fixed and a default",
+    options("{ args: { defaults: { q: a }, fixed: { q: b } } }"),
+    "conflicting_arg",
+  ],
+  [
+    "Y15",
+    "an unknown template variable",
+    options('{ args: { fixed: { q: "{project_id}{evil}" } } }'),
+    "unknown_template_var",
+  ],
+  ["Y16", "a description of 10 KB", replaced("Searches the web.", "x".repeat(10_000)), null],
+];
+
+function expectProblem(answer: Answer, status: number): void {
+  expect(answer.status, answer.text).toBe(status);
+  expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/);
+  expect(answer.body.error_message.length).toBeLessThanOrEqual(1_000);
+}
+
+describe("an upload that is refused", () => {
+  for (const [row, what, document, code] of REFUSED) {
+    it(`${row}: ${what} is answered 400${code === null ? "" : ` ${code}`}, and nothing is stored`, async () => {
+      const before = await fx.everything();
+      const answer = await upload(document);
+      expectProblem(answer, 400);
+      if (code !== null) expect(answer.body.error_code).toBe(code);
+      expect(await fx.everything()).toBe(before);
+    });
+  }
+
+  it("Y2: says the line and the column", async () => {
+    const answer = await upload("a:\n  b: 1\n c: 2");
+    expect(answer.body.error_message).toMatch(/:\d+:\d+/);
+  });
+
+  it("Y8: more than 256 KiB is answered 413", async () => {
+    const large = `${definition("bad")}# ${"x".repeat(300_000)}`;
+    expectProblem(await upload(large), 413);
+    const just = `${definition("bad")}# ${"x".repeat(UPLOAD_YAML_BYTES_MAX)}`;
+    expectProblem(await upload(just), 413);
+  });
+
+  it("H5: text/plain is answered 415", async () => {
+    const answer = await fx.send("POST", TOOLS, {
+      key: "operator",
+      headers: { "content-type": "text/plain" },
+      payload: definition("x"),
+    });
+    expectProblem(answer, 415);
+  });
+
+  for (const filename of [
+    "../../x",
+    "..",
+    "a/b.yaml",
+    "C:\\\\x.yaml",
+    "%0d%0aX: y",
+    "a%00b".replace("%00", "\u0001"),
+    "x".repeat(300),
+  ]) {
+    it(`H22, H21: the file name ${JSON.stringify(filename.slice(0, 20))} is answered 400, and nothing is stored`, async () => {
+      const before = await fx.everything();
+      const answer = await fx.send("POST", TOOLS, {
+        key: "operator",
+        ...form([{ name: "file", filename, body: definition("bad") }]),
+      });
+      expectProblem(answer, 400);
+      expect(await fx.everything()).toBe(before);
+    });
+  }
+
+  it("H22: an archive is no document", async () => {
+    const zip = Buffer.from([0x50, 0x4b, 3, 4, 20, 0, 0, 0, 0xff, 0xfe, 0, 0]);
+    expectProblem(await upload(zip), 400);
+  });
+
+  it("a form with other fields, two files, or a broken boundary is answered 400", async () => {
+    const file = { name: "file", filename: "a.yaml", body: definition("bad") };
+    for (const parts of [[{ ...file, name: "document" }], [file, file], [file, { name: "note", body: "x" }], []]) {
+      expectProblem(await fx.send("POST", TOOLS, { key: "operator", ...form(parts) }), 400);
+    }
+    const broken = { headers: { "content-type": "multipart/form-data; boundary=x" }, payload: "--y\r\n" };
+    expectProblem(await fx.send("POST", TOOLS, { key: "operator", ...broken }), 400);
+    const none = { headers: { "content-type": "multipart/form-data" }, payload: "--y\r\n" };
+    expectProblem(await fx.send("POST", TOOLS, { key: "operator", ...none }), 400);
+  });
+});
+
+describe("a tool", () => {
+  it("is stored with its digest and version, 201; the same again is 200; a change is a new version", async () => {
+    const first = await upload(definition("search"));
+    expect(first.status, first.text).toBe(201);
+    const [stored] = first.body.tools;
+    expect(stored).toMatchObject({ project_id: PROJECT, tool_name: "search", version: 1, after_execution: "suspend" });
+    expect(stored.digest).toMatch(/^[0-9a-f]{64}$/);
+    expect(await upload(definition("search"))).toMatchObject({ status: 200, body: { tools: [{ version: 1 }] } });
+    const changed = await upload(definition("search").replace("the web", "everything"));
+    expect(changed).toMatchObject({ status: 201, body: { tools: [{ version: 2 }] } });
+
+    const current = await fx.send("GET", `${TOOLS}/search`, { key: "viewer" });
+    expect(current).toMatchObject({ status: 200, body: { version: 2, description: "Searches everything." } });
+    const earlier = await fx.send("GET", `${TOOLS}/search?digest=${stored.digest}`, { key: "viewer" });
+    expect(earlier).toMatchObject({ status: 200, body: { version: 1, description: "Searches the web." } });
+    const none = await fx.send("GET", `${TOOLS}/search?digest=${"0".repeat(64)}`, { key: "viewer" });
+    expectProblem(none, 404);
+    expectProblem(await fx.send("GET", `${TOOLS}/search?digest=x`, { key: "viewer" }), 400);
+  });
+
+  it("may come as the file of a form, or as a Goondan resource", async () => {
+    const byForm = await fx.send("POST", TOOLS, {
+      key: "operator",
+      ...form([{ name: "file", filename: "tool.yaml", body: definition("by_form") }]),
+    });
+    expect(byForm.status, byForm.text).toBe(201);
+    const goondan = `apiVersion: goondan.ai/v1
+kind: Tool
+metadata: { name: weather }
+spec:
+  placement: edge
+  exports:
+    - { name: now, description: Now., parameters: { type: object } }
+    - { name: week, description: Then., parameters: { type: object } }
+`;
+    const answer = await upload(goondan);
+    expect(answer.status, answer.text).toBe(201);
+    const names = answer.body.tools.map((tool: { tool_name: string }) => tool.tool_name);
+    expect(names).toEqual(["weather__now", "weather__week"]);
+    const listed = await fx.send("GET", TOOLS, { key: "viewer" });
+    expect(listed.body.tools.map((tool: { tool_name: string }) => tool.tool_name)).toEqual(
+      expect.arrayContaining(["by_form", ...names]),
+    );
+  });
+
+  it("belongs to its project", async () => {
+    await upload(definition("mine"));
+    expectProblem(await fx.send("GET", `/projects/${OTHER}/tools/mine`, { key: "admin" }), 404);
+    expectProblem(
+      await fx.send("POST", "/projects/p_none/tools", { key: "admin", headers: YAML, payload: definition("x") }),
+      404,
+    );
+  });
+
+  it("is removed, 204, once; a reserved name is never one", async () => {
+    await upload(definition("gone"));
+    const remove = (name: string) => fx.send("DELETE", `${TOOLS}/${name}`, { key: "operator" });
+    expect(await remove("gone")).toMatchObject({ status: 204, text: "" });
+    expectProblem(await remove("gone"), 404);
+    expect(await remove("fork_join")).toMatchObject({ status: 400, body: { error_code: "reserved_name" } });
+    expectProblem(await fx.send("DELETE", `${TOOLS}/search`, { key: "viewer" }), 403);
+  });
+
+  it("Y17: with open calls is not removed until they are done", async () => {
+    const { body } = await upload(definition("busy"));
+    const call = await fx.held({ tool_name: "busy", tool_digest: body.tools[0].digest });
+    const remove = () => fx.send("DELETE", `${TOOLS}/busy`, { key: "operator" });
+    expect(await remove()).toMatchObject({ status: 409, body: { error_code: "conflict" } });
+    await fx.about(call, "report", { status: "success", result: {} });
+    expect((await remove()).status).toBe(204);
+  });
+});

@@ -1,0 +1,52 @@
+// Bodies: JSON through the gate of D9, then a schema that names the field it does not know.
+
+import { BadRequest, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
+import type { Static, TSchema } from "typebox";
+import { Compile } from "typebox/compile";
+
+/** For bodies that wrap an author's value; the value itself is held to the common limit by `checkResultDepth`. */
+export const ENVELOPE_DEPTH_MAX = JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA;
+
+const SHOWN_CHARS_MAX = 64;
+
+/** Compiled once; answers the body as its type, or refuses it by the first field that does not fit. */
+export function bodyReader<Schema extends TSchema>(schema: Schema): (body: unknown) => Static<Schema> {
+  const validator = Compile(schema);
+  return (body) => {
+    if (validator.Check(body)) return body as Static<Schema>;
+    if (typeof body !== "object" || body === null || Array.isArray(body)) {
+      throw new BadRequest("the body must be a JSON object", { code: "invalid_payload" });
+    }
+    throw refusal(validator.Errors(body)[0]);
+  };
+}
+
+/** A tool's result counts its own levels, whatever stands around it. */
+export function checkResultDepth(result: unknown, bytesMax: number): void {
+  if (result !== undefined) gateJson(result, { bytesMax, depthMax: JSON_DEPTH_MAX });
+}
+
+interface SchemaError {
+  readonly keyword: string;
+  readonly schemaPath: string;
+  readonly instancePath: string;
+  readonly params: object;
+  readonly message: string;
+}
+
+function refusal(error: SchemaError | undefined): BadRequest {
+  const path = error?.instancePath.replace(/^\//, "") ?? "";
+  const missing = error !== undefined && "requiredProperties" in error.params ? error.params.requiredProperties : null;
+  const field = shown(Array.isArray(missing) ? String(missing[0]) : path);
+  const why =
+    missing !== null
+      ? "is required"
+      : error?.schemaPath.endsWith("/additionalProperties")
+        ? "is not known here"
+        : (error?.message ?? "does not fit");
+  return new BadRequest(`${field} ${why}`, { details: { field } });
+}
+
+function shown(field: string): string {
+  return field.length <= SHOWN_CHARS_MAX ? field : `${field.slice(0, SHOWN_CHARS_MAX - 1).toWellFormed()}…`;
+}

@@ -1,0 +1,19 @@
+// What the registry needs to know about documents that define tools. Runtime wires it to the reader of @tessera/tool.
+
+import type { ToolDefinition } from "@tessera/kernel";
+
+export interface ToolDocuments {
+  /** The definitions of one uploaded document, in its order. Throws a CGError that names the line or field at fault. */
+  parse(
+    bytes: Uint8Array,
+    source: { readonly projectId: string; readonly file?: string },
+  ): ParsedToolDocument | Promise<ParsedToolDocument>;
+  /** Names that belong to Tessera: nobody can define or remove them. */
+  isReservedName(toolName: string): boolean;
+}
+
+export interface ParsedToolDocument {
+  readonly definitions: readonly Omit<ToolDefinition, "project_id">[];
+  /** Keys of the document that have no meaning here, for the uploader to see. */
+  readonly ignored: readonly unknown[];
+}

@@ -1,0 +1,30 @@
+// @tessera/tool/catalog: what tools there are, what a step offers, and the gate that every argument passes.
+//
+//   A tool is registered    checkParameters, checkArgumentOptions; ToolRegistry does both
+//   A step begins           registry.catalog(allow) → toModelTools()
+//   The model has answered  planCalls → drafts for the kernel, refusals for the model
+//   An executor has a call  envArguments + completeArguments → the handler's input
+//
+// Nothing here runs a tool, reads the environment or talks to anybody.
+
+export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
+export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
+export { type CheckParametersOptions, checkParameters } from "./check-parameters.ts";
+export { checkEnvName, isEnvAllowed } from "./env-name.ts";
+export { completeArguments, type GatedArguments, gateArguments } from "./gate-arguments.ts";
+export {
+  checkInternalArguments,
+  INTERNAL_TOOL_DEFINITIONS,
+  internalSubject,
+  isInternalTool,
+} from "./internal-tools.ts";
+export { type ModelTool, modelParameters, modelTool } from "./model-tool.ts";
+export {
+  type CallRequest,
+  type PlanCallsOptions,
+  type PlannedCall,
+  type PlannedCallDraft,
+  planCalls,
+} from "./plan-calls.ts";
+export { renderTemplates, TEMPLATE_VARIABLES, type TemplateVariable, type TemplateVars } from "./template.ts";
+export { ToolCatalog, ToolRegistry } from "./tool-registry.ts";

@@ -1,0 +1,160 @@
+// defineTool: a tool written as one function, in code. The answer is the same record that an upload or a YAML resource
+// becomes, with the function beside it.
+//
+//   T1. A mistake is found here and says what was found and what was expected; nothing is repaired in silence.
+//   T2. The answer is frozen through and through: its digest names what calls were made with.
+//   T3. A function cannot move to another process, so the placement is `inline` unless its author says who hosts it.
+
+import {
+  AFTER_EXECUTION_DEFAULT,
+  type AfterExecution,
+  BadRequest,
+  DESCRIPTION_BYTES_MAX,
+  isToolName,
+  TOOL_EFFECTS,
+  TOOL_PLACEMENTS,
+  type ToolEffect,
+  type ToolPlacement,
+  targetSubjectFor,
+} from "@tessera/protocol";
+import type { JsonObject, JsonValue, ToolContext, ToolHandler, ToolReconcile } from "./api.ts";
+import { checkArguments, checkChoice, checkNumber, plainJson } from "./define-tool-checks.ts";
+import type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions } from "./definition.ts";
+import type { InferToolInput, ToolParameters } from "./infer-input.ts";
+import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "./policy.ts";
+import { isReservedToolName } from "./reserved-names.ts";
+import { jsonSchemaOf, parserOf } from "./tool-parameters.ts";
+
+export interface ToolSpec<P extends ToolParameters, Output extends JsonValue | Promise<JsonValue>> {
+  /** `forecast`, or `weather__forecast` for the export `forecast` of `weather`. */
+  readonly name: string;
+  readonly description?: string;
+  /** Any Standard JSON Schema or a JSON Schema 2020-12. Absent: any object. */
+  readonly parameters?: P;
+  /** What a crash in the middle means: `once` unless the tool may be repeated. */
+  readonly effect?: ToolEffect;
+  readonly retry?: { readonly maxAttempts?: number; readonly backoffMs?: number };
+  readonly timeoutMs?: number;
+  readonly afterExecution?: AfterExecution;
+  readonly errorMessageLimit?: number;
+  readonly placement?: ToolPlacement;
+  /** Who hosts it, for `service` and `edge`; the resource's name if absent. */
+  readonly target?: string;
+  readonly args?: { readonly defaults?: JsonObject; readonly fixed?: JsonObject };
+  /** Argument → environment variable of the executor. */
+  readonly envs?: Readonly<Record<string, string>>;
+  readonly reconcile?: ToolReconcile;
+  readonly handler: (ctx: ToolContext, input: InferToolInput<P>) => Output;
+}
+
+/** A tool with its code. Hand it to a runtime, or call `handler` in a test. */
+export interface DefinedTool<Input = JsonObject, Output = JsonValue | Promise<JsonValue>> extends RegisteredTool {
+  readonly name: string;
+  readonly definition: ToolDefinition;
+  readonly code: Extract<ToolCode, { kind: "function" }>;
+  /** The author's function as it is: without the schema's check, which `code.parse` does. */
+  readonly handler: (ctx: ToolContext, input: Input) => Output;
+}
+
+export function defineTool<
+  const P extends ToolParameters = Record<never, never>,
+  Output extends JsonValue | Promise<JsonValue> = JsonValue | Promise<JsonValue>,
+>(spec: ToolSpec<P, Output>): DefinedTool<InferToolInput<P>, Output> {
+  const { resource, action } = nameParts(spec.name);
+  if (typeof spec.handler !== "function") throw mistake(spec.name, "handler", "must be a function");
+  const definition: ToolDefinition = {
+    tool_name: spec.name,
+    description: descriptionOf(spec),
+    parameters: spec.parameters === undefined ? {} : jsonSchemaOf(spec.parameters, spec.name),
+    target_subject: targetSubjectFor(targetOf(spec, resource), action),
+    after_execution:
+      checkChoice(spec.name, "afterExecution", ["suspend", "terminate"], spec.afterExecution) ??
+      AFTER_EXECUTION_DEFAULT,
+    options: optionsOf(spec),
+  };
+  const parse = spec.parameters === undefined ? undefined : parserOf(spec.parameters);
+  return deepFreeze({
+    name: spec.name,
+    definition,
+    code: {
+      kind: "function" as const,
+      handler: spec.handler as unknown as ToolHandler, // the gate and `parse` see to it that the input has this type
+      ...(spec.reconcile === undefined ? {} : { reconcile: spec.reconcile }),
+      ...(parse === undefined ? {} : { parse }),
+    },
+    handler: spec.handler,
+  });
+}
+
+type AnySpec = Omit<ToolSpec<ToolParameters, JsonValue | Promise<JsonValue>>, "handler">;
+
+function nameParts(name: unknown): { readonly resource: string; readonly action: string } {
+  if (!isToolName(name)) {
+    throw new BadRequest(
+      `a tool cannot be named ${JSON.stringify(name)?.slice(0, 100)}: use up to 64 letters, digits, _ and -, ` +
+        "with one __ at most, between a resource and an export",
+      { code: "invalid_name", details: { field: "name" } },
+    );
+  }
+  const [resource = name, action = name] = name.split("__");
+  if (isReservedToolName(name)) {
+    throw new BadRequest(`a tool cannot be named ${name}: the name belongs to Tessera`, {
+      code: "reserved_name",
+      details: { field: "name", tool_name: name },
+    });
+  }
+  return { resource, action };
+}
+
+function descriptionOf(spec: AnySpec): string {
+  const description = spec.description ?? "";
+  if (typeof description !== "string" || Buffer.byteLength(description) > DESCRIPTION_BYTES_MAX) {
+    throw mistake(spec.name, "description", `must be text of at most ${DESCRIPTION_BYTES_MAX} bytes`);
+  }
+  return description;
+}
+
+function targetOf(spec: AnySpec, resource: string): string {
+  if (spec.target === undefined) return resource;
+  if (spec.placement !== "service" && spec.placement !== "edge") {
+    throw mistake(spec.name, "target", `is for the placements service and edge, not ${spec.placement ?? "inline"}`);
+  }
+  return spec.target;
+}
+
+function optionsOf(spec: AnySpec): ToolOptions {
+  const { name, retry = {} } = spec;
+  const max_attempts = checkNumber(name, "retry.maxAttempts", retry.maxAttempts, 1, ATTEMPTS_MAX_MAX);
+  const backoff = checkNumber(name, "retry.backoffMs", retry.backoffMs, 0, BACKOFF_MS_MAX);
+  checkArguments(name, { defaults: spec.args?.defaults, fixed: spec.args?.fixed, envs: spec.envs });
+  if (spec.reconcile !== undefined && typeof spec.reconcile !== "function") {
+    throw mistake(name, "reconcile", "must be a function");
+  }
+  return dropUndefined({
+    args: spec.args && (plainJson(name, "args", spec.args) as NonNullable<ToolOptions["args"]>),
+    envs: spec.envs && (plainJson(name, "envs", spec.envs) as Record<string, string>),
+    effect: checkChoice(name, "effect", TOOL_EFFECTS, spec.effect),
+    retry: spec.retry && dropUndefined({ max_attempts, backoff }),
+    timeoutMs: checkNumber(name, "timeoutMs", spec.timeoutMs, 1, TIMEOUT_MS_MAX),
+    errorMessageLimit: checkNumber(name, "errorMessageLimit", spec.errorMessageLimit, 1, ERROR_MESSAGE_LIMIT_MAX),
+    placement: checkChoice(name, "placement", TOOL_PLACEMENTS, spec.placement) ?? "inline", // T3
+    reconcile: spec.reconcile && true,
+  });
+}
+
+function mistake(name: string, field: string, expected: string): BadRequest {
+  return new BadRequest(`${field} of tool ${name} ${expected}`, { details: { field, tool_name: name } });
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+function dropUndefined<T extends object>(object: T): Defined<T> {
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== undefined)) as Defined<T>;
+}
+
+/** Plain objects and lists only (T2): a user's function stays as it is. The depth is bounded by the JSON gate. */
+function deepFreeze<T>(value: T): T {
+  if (typeof value !== "object" || value === null) return value;
+  for (const member of Object.values(value)) deepFreeze(member);
+  return Object.freeze(value);
+}

@@ -1,0 +1,75 @@
+// A tool's definition: what is registered, pinned by a call and shown to a model. One shape, wherever the tool came from:
+// a CommonGround upload, a Goondan `kind: Tool` resource or `defineTool`.
+//
+//   D1. Field for field what `resource.tools` stores, so that its digest names exactly what a call was made with.
+//   D2. Everything that is Tessera's or an extension lives under `options`; a key that is not known there is kept, not obeyed.
+
+import type { AfterExecution, ToolEffect, ToolPlacement } from "@tessera/protocol";
+import type { JsonObject, JsonValue, ToolHandler, ToolReconcile } from "./api.ts";
+
+export interface ToolDefinition {
+  readonly tool_name: string;
+  readonly description: string;
+  /** JSON Schema 2020-12 with `type: object`; `{}` accepts any object. */
+  readonly parameters: JsonObject;
+  /** A template: `cg.v1r4.{project_id}.{channel_id}.cmd.tool.<target>.<action>`. */
+  readonly target_subject: string;
+  readonly after_execution: AfterExecution;
+  readonly options: ToolOptions;
+}
+
+export interface ToolOptions {
+  readonly args?: {
+    /** Given to the model as `default`, and used when it leaves the argument out. */
+    readonly defaults?: JsonObject;
+    /** Always used, never shown. */
+    readonly fixed?: JsonObject;
+  };
+  /** Argument → environment variable of the executor. The value never leaves the executor. */
+  readonly envs?: Readonly<Record<string, string>>;
+  readonly effect?: ToolEffect;
+  readonly retry?: { readonly max_attempts?: number; readonly backoff?: number };
+  readonly timeoutMs?: number;
+  /** CommonGround's words for the timeout; the larger one counts when `timeoutMs` is absent. */
+  readonly timeout_seconds?: number;
+  readonly suspend_timeout_seconds?: number;
+  readonly errorMessageLimit?: number;
+  readonly placement?: ToolPlacement;
+  /** The tool can say what became of a run that was cut off. */
+  readonly reconcile?: boolean;
+  readonly [key: string]: unknown;
+}
+
+/** A definition read once: every default is filled in. */
+export interface ToolPolicy {
+  /** `weather` of `weather__forecast`; the target of a name without parts. */
+  readonly resource: string;
+  /** The subject's target token as written; may hold placeholders. */
+  readonly target: string;
+  /** Who signs the result: `tool.<resource>` in every placement. */
+  readonly author_id: string;
+  readonly placement: ToolPlacement;
+  readonly effect: ToolEffect;
+  readonly attempts_max: number;
+  readonly backoff_ms: number;
+  readonly timeout_ms: number;
+  readonly can_reconcile: boolean;
+  readonly error_message_limit: number;
+}
+
+/** Where a tool's code is: in this process, or in a module that a host loads. */
+export type ToolCode =
+  | {
+      readonly kind: "function";
+      readonly handler: ToolHandler;
+      readonly reconcile?: ToolReconcile;
+      /** A Standard Schema's own check and transformation, after the JSON Schema's. Throws a ToolError. */
+      readonly parse?: (input: JsonObject) => JsonValue | Promise<JsonValue>;
+    }
+  | { readonly kind: "module"; readonly entry: string; readonly export_name: string };
+
+/** A tool that this process knows: with code when it can run it, without when somebody else does. */
+export interface RegisteredTool {
+  readonly definition: ToolDefinition;
+  readonly code: ToolCode | null;
+}

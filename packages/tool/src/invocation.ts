@@ -1,0 +1,65 @@
+// One run of one tool, seen from the host: what comes in, and who runs it. The same in every placement, so that the same
+// handler gives the same card wherever it runs.
+//
+//   R1. A runner never throws for what a tool did: it answers with the content of the result card.
+//   R2. It answers only when the tool has really stopped, or can no longer do anything (its process is gone).
+
+import type { AfterExecution, ToolEffect, ToolResultContent } from "@tessera/protocol";
+import type { AgentToolRuntime, JsonObject, ToolProgress } from "./api.ts";
+import type { ToolDefinition } from "./definition.ts";
+
+/** What the kernel's `open_call` answers holds all of this. */
+export interface ToolInvocation {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly turn_epoch: number;
+  readonly step_id: string;
+  readonly parent_step_id: string | null;
+  readonly trace_id: string;
+  readonly span_id: string;
+  readonly recursion_depth: number;
+  readonly tool_call_id: string;
+  readonly tool_name: string;
+  readonly arguments: JsonObject;
+  readonly effect: ToolEffect;
+  readonly after_execution: AfterExecution;
+  readonly attempt: number;
+  readonly mode: "run" | "reconcile";
+  readonly idempotency_key: string;
+  /** The `agent.thought` card that holds the call. */
+  readonly message: {
+    readonly card_id: string;
+    readonly content: unknown;
+    readonly tool_calls: unknown;
+    readonly created_at?: string;
+  };
+  /** The pinned definition, where the host does not bring its own. */
+  readonly definition: ToolDefinition | null;
+  /** Of the agent's resource and instance, where they differ from the ids. */
+  readonly agent_name?: string;
+  readonly instance_key?: string;
+}
+
+export interface ToolLogEntry {
+  readonly level: "debug" | "info" | "warn" | "error";
+  readonly message: string;
+  readonly project_id: string;
+  readonly tool_call_id: string;
+  readonly tool_name: string;
+  readonly attempt: number;
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal;
+  readonly runtime?: AgentToolRuntime;
+  readonly onLog?: (entry: ToolLogEntry) => void;
+  readonly onProgress?: (update: ToolProgress) => void;
+}
+
+export interface ToolRunner {
+  run(invocation: ToolInvocation, options: RunOptions): Promise<ToolResultContent>;
+  /** Ends what still runs and gives everything back. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,18 @@
+// @tessera/tool/resources: YAML to resources. Everything that reads YAML from outside goes through `readYaml`.
+//
+//   an upload (one document)            parseToolUpload
+//   the files of a bundle               readToolBundle
+//   one document, tools only            toolDefinitionsOf
+//   any other kind of resource          readYaml, then `locate(pointer)` of its documents for file:line:col
+
+export type { IgnoredKey } from "./document-reading.ts";
+export type { ApiOperationChoice, ApiPlacement } from "./goondan-api.ts";
+export { errorOfMistakes, type Mistake, mistakeOf, type Place } from "./place.ts";
+export { API_VERSION, RESOURCE_KINDS, type ResourceKind } from "./resource-head.ts";
+export { type BundleFile, type BundleResource, readToolBundle, type ToolBundle } from "./tool-bundle.ts";
+export { type DefinedApi, type DefinedTool, type ToolDocument, toolDefinitionsOf } from "./tool-document.ts";
+export type { ToolDocumentOptions } from "./tool-draft.ts";
+export { parseToolUpload, type ToolUpload, type ToolUploadOptions } from "./tool-upload.ts";
+export type { YamlDocument } from "./yaml-document.ts";
+export { readYaml, type YamlSource } from "./yaml-gate.ts";
+export type { YamlKind } from "./yaml-limits.ts";

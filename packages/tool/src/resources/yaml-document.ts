@@ -1,0 +1,64 @@
+// One YAML document that passed the gate: its value, and where each part of it stands in the file.
+//
+//   D1. The value is JSON: what came through the JSON gate, in null-prototype objects.
+//   D2. `locate` answers for every pointer. What is not there is located at its nearest ancestor that is, so that
+//       "missing field" points to the mapping that lacks it.
+
+import type { JsonValue } from "@tessera/protocol";
+import { type Document, isAlias, isMap, isScalar, isSeq, type ParsedNode } from "yaml";
+import type { Place } from "./place.ts";
+
+export interface YamlDocument {
+  readonly file: string;
+  /** 0 for the first document of the file. */
+  readonly index: number;
+  readonly value: JsonValue; // D1
+  /** The place of a value by its JSON pointer, or of the key that names it. */
+  locate(pointer: string, part?: "value" | "key"): Place; // D2
+}
+
+/** The offset of a pointer's value or key in the text. */
+export function offsetOf(document: Document.Parsed, pointer: string, part: "value" | "key"): number {
+  let node: ParsedNode | null = document.contents;
+  let offset = startOf(node) ?? document.range[0];
+  for (const segment of segmentsOf(pointer)) {
+    const container: ParsedNode | null = isAlias(node)
+      ? ((node.resolve(document) as ParsedNode | undefined) ?? null)
+      : node;
+    let key: ParsedNode | null = null;
+    if (isMap(container)) {
+      const pair = container.items.find((item) => isScalar(item.key) && String(item.key.value) === segment);
+      if (pair === undefined) return offset;
+      key = pair.key as ParsedNode;
+      node = (pair.value ?? null) as ParsedNode | null;
+    } else if (isSeq(container)) {
+      const item = container.items[Number(segment)];
+      if (item === undefined) return offset;
+      node = item as ParsedNode;
+    } else {
+      return offset;
+    }
+    // A value that was left empty has no place of its own; its key has.
+    const ofKey = startOf(key);
+    const ofValue = isEmptyScalar(node) ? null : startOf(node);
+    offset = (part === "key" ? (ofKey ?? ofValue) : (ofValue ?? ofKey)) ?? offset;
+  }
+  return offset;
+}
+
+export function startOf(node: ParsedNode | null): number | null {
+  return node?.range?.[0] ?? null;
+}
+
+/** `/a~1b/0` → `["a/b", "0"]`. */
+function segmentsOf(pointer: string): readonly string[] {
+  if (pointer === "") return [];
+  return pointer
+    .slice(1)
+    .split("/")
+    .map((segment) => segment.replaceAll("~1", "/").replaceAll("~0", "~"));
+}
+
+function isEmptyScalar(node: ParsedNode | null): boolean {
+  return isScalar(node) && node.value === null && node.source === "";
+}

@@ -1,0 +1,87 @@
+// The seed's handler skeleton, on the low-level API, in a process of its own kind: bus and kernel, no @tessera/tool.
+
+import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
+import type { Subscription } from "@tessera/kernel";
+import { waitFor } from "@tessera/testkit";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { handleToolCommand } from "../../examples/raw-tool-service/handler.ts";
+import { CallWorld } from "./call-world.ts";
+
+let world: CallWorld;
+let subscription: Subscription;
+const runs: string[] = [];
+const warnings: string[] = [];
+
+beforeAll(async () => {
+  world = await CallWorld.open();
+  const { kernel, clock, bus, ids } = world;
+  const cardbox = new CardBox({ port: kernel, clock, executor: "raw-1", principal: "raw", leaseMs: 300 });
+  const doSomething = async (args: Readonly<Record<string, unknown>>) => {
+    runs.push(String(args.name));
+    if (args.fail === true) throw new Error("told to fail");
+    if (typeof args.ms === "number") await new Promise<void>((resolve) => clock.after(args.ms as number, resolve));
+    return { echo: args };
+  };
+  subscription = await subscribeToolCommands({
+    bus,
+    kernel,
+    clock,
+    target: "example",
+    cardbox,
+    handler: (msg) => handleToolCommand(msg, { cardbox, ids, doSomething }),
+    onWarning: (warning) => warnings.push(warning),
+  });
+});
+afterAll(async () => {
+  await subscription.stop();
+  await world.close();
+});
+
+const example = (args: Record<string, string | number | boolean>) => ({
+  tool_name: "example",
+  author_id: "tool.example",
+  target_subject: `cg.v1r4.${world.project}.public.cmd.tool.example.run`,
+  arguments: args,
+});
+
+describe("the seed's handler", () => {
+  it("reads the card, saves a result card and reports it", async () => {
+    const call = await world.commit(example({ name: "ok", n: 1 }));
+    expect(await world.resultOf(call.tool_call_id)).toMatchObject({
+      status: "success",
+      result: { echo: { name: "ok", n: 1 } },
+      error: null,
+    });
+    const row = await world.call(call.tool_call_id);
+    const [card] = await world.kernel.reads.cards(world.project, [String(row.result_card_id)]);
+    expect(card).toMatchObject({
+      author_id: "tool.example",
+      metadata: { step_id: call.step_id, trace_id: row.trace_id, function_name: "example", role: "tool" },
+    });
+    expect(row.report_span_id).not.toBe(row.span_id);
+    await world.expectSafe();
+  });
+
+  it("reports what it threw as the failed result that the seed builds", async () => {
+    const call = await world.commit(example({ name: "bad", fail: true }));
+    expect(await world.resultOf(call.tool_call_id)).toMatchObject({
+      status: "failed",
+      result: { error_code: "internal_error", error_message: "told to fail" },
+      error: { code: "internal_error", message: "told to fail" },
+    });
+  });
+
+  it("runs once, though its command comes again and again and it is slower than its lease", async () => {
+    const call = await world.commit(example({ name: "slow", ms: 1_200 }));
+    for (let n = 0; n < 20; n += 1) await world.bus.publish([call.command]);
+    expect(await world.resultOf(call.tool_call_id)).toMatchObject({ status: "success" });
+    expect(await world.call(call.tool_call_id)).toMatchObject({ attempt: 1 });
+    expect(runs.filter((name) => name === "slow")).toHaveLength(1);
+  });
+
+  it("signing as another tool is refused, and the call stays open for its holder's lease", async () => {
+    const call = await world.commit({ ...example({ name: "forged" }), author_id: "tool.other" });
+    await waitFor(() => warnings.some((warning) => warning.includes("refused")), { what: "a refusal" });
+    expect(await world.call(call.tool_call_id)).toMatchObject({ wait_status: "waiting" });
+  });
+});
