@@ -21,6 +21,8 @@ export default defineConfig({
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
+      project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
     ],
   },

@@ -6,12 +6,19 @@
   report     hand in the result
 
 A call is held by its capability, a secret of this attempt that goes into a header and nowhere else.
+A claim or an opening whose answer was lost is repeated with the same claim id: it is the same claim, made once.
 """
 
+import http.client
 import json
 import threading
 import urllib.error
 import urllib.request
+import uuid
+
+
+def new_claim_id():
+    return f"claim_{uuid.uuid4().hex}"
 
 
 class Refused(Exception):
@@ -21,6 +28,8 @@ class Refused(Exception):
         super().__init__(f"{status} {code}: {message}")
         self.status = status
         self.code = code
+        # Too many requests, a key that is not known just now, a server in trouble: nothing about the call.
+        self.is_passing = status in (401, 429) or status >= 500
 
 
 class Edge:
@@ -28,13 +37,13 @@ class Edge:
         self._base = f"{url.rstrip('/')}/projects/{project}"
         self._key = key
 
-    def claim(self, target, executor, max_calls=1, wait_ms=20_000):
-        body = {"max": max_calls, "wait_ms": wait_ms, "executor": executor}
+    def claim(self, target, executor, claim_id, max_calls=1, wait_ms=20_000):
+        body = {"max": max_calls, "wait_ms": wait_ms, "executor": executor, "claim_id": claim_id}
         answer = self._post(f"/executors/{target}/claim", body, timeout=wait_ms / 1000 + 15)
         return [Call(self, call) for call in answer["calls"]]
 
-    def open(self, tool_call_id, tool_call_card_id, executor, ticket):
-        body = {"tool_call_card_id": tool_call_card_id, "executor": executor}
+    def open(self, tool_call_id, tool_call_card_id, executor, claim_id, ticket):
+        body = {"tool_call_card_id": tool_call_card_id, "executor": executor, "claim_id": claim_id}
         return Call(self, self._post(f"/calls/{tool_call_id}/open", body, {"CG-Call-Ticket": ticket}))
 
     def heartbeat(self, call):
@@ -56,6 +65,8 @@ class Edge:
         except urllib.error.HTTPError as error:
             problem = _read_problem(error)
             raise Refused(error.code, problem.get("error_code"), problem.get("error_message")) from None
+        except (http.client.HTTPException, ValueError) as error:  # an answer that broke off
+            raise ConnectionError(f"no whole answer: {type(error).__name__}") from None
 
 
 class Call:
@@ -83,7 +94,7 @@ class Call:
                     self.canceled.set()
                     return
             except Refused as refused:
-                if refused.status < 500:
+                if not refused.is_passing:
                     self.canceled.set()
                     return
             except OSError:

@@ -8,7 +8,7 @@ import signal
 import threading
 import time
 
-from edge import Edge, Refused
+from edge import Edge, Refused, new_claim_id
 from run_call import run_call
 
 
@@ -26,9 +26,10 @@ def main():
     signal.signal(signal.SIGINT, lambda *_: stopping.set())
     edge = Edge(options.url, options.key, options.project)
     print(f"waiting for calls of {options.target}", flush=True)
+    claim_id = new_claim_id()
     while not stopping.is_set():
         try:
-            calls = edge.claim(options.target, "python-http", wait_ms=5_000)
+            calls = edge.claim(options.target, "python-http", claim_id, wait_ms=5_000)
         except Refused as refused:
             if refused.status in (401, 403, 404):
                 raise SystemExit(f"the API refused this executor: {refused}")
@@ -38,6 +39,7 @@ def main():
             print(f"the API is not there ({error}); asking again", flush=True)
             time.sleep(1)
             continue
+        claim_id = new_claim_id()  # only after an answer
         for call in calls:
             run_call(edge, call, options.heartbeat)
 

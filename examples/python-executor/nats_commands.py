@@ -11,9 +11,13 @@ from urllib.parse import urlparse
 
 STREAM = "cg_cmd_v1r4"
 FETCH_NS = 5 * 10**9
+AGAIN_NS = 10**9
+NOTHING_CAME = ("404", "408")
 
 
 class NatsCommands:
+    """One connection. Whatever breaks it is an OSError; make another one then."""
+
     def __init__(self, url, target):
         place = urlparse(url)
         self._socket = socket.create_connection((place.hostname, place.port or 4222), timeout=30)
@@ -30,14 +34,21 @@ class NatsCommands:
         self._create_consumer()
 
     def fetch(self):
-        """The next command, or None when none came for a while. `ack` must follow, whatever becomes of it."""
+        """The next command, or None when none came for a while. `ack` or `hand_back` must follow."""
         request = json.dumps({"batch": 1, "expires": FETCH_NS}).encode()
         self._publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self._durable}", request, f"{self._inbox}.next")
         message = self._message()
-        return message if message.subject.startswith("cg.") else None
+        if message.subject.startswith("cg."):
+            return message
+        if message.status not in NOTHING_CAME:
+            raise ConnectionError(f"NATS answered {message.status}: the consumer is gone")
+        return None
 
     def ack(self, message):
         self._publish(message.reply, b"+ACK")
+
+    def hand_back(self, message):
+        self._publish(message.reply, b"-NAK " + json.dumps({"delay": AGAIN_NS}).encode())
 
     def _create_consumer(self):
         config = {
@@ -49,10 +60,11 @@ class NatsCommands:
         }
         request = json.dumps({"stream_name": STREAM, "config": config}).encode()
         self._publish(f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{self._durable}", request, f"{self._inbox}.create")
-        answer = json.loads(self._message().data)
+        data = self._message().data
+        answer = json.loads(data) if data else {"error": {"description": "JetStream is not there"}}
         # Another member may have made it, with settings of its own.
         if "error" in answer and answer["error"].get("err_code") not in (10012, 10013, 10105, 10148):
-            raise RuntimeError(f"NATS refused the consumer: {answer['error'].get('description')}")
+            raise ConnectionError(f"NATS refused the consumer: {answer['error'].get('description')}")
 
     def _publish(self, subject, data, reply=""):
         self._send(f"PUB {subject} {reply} {len(data)}\r\n".encode() + data + b"\r\n")
@@ -90,17 +102,22 @@ class NatsCommands:
         head = int(parts[-2]) if has_headers else 0
         reply = parts[3] if len(parts) == (6 if has_headers else 5) else ""
         block = self._stream.read(total + 2)[:total]
-        return Message(parts[1], reply, _headers(block[:head]), block[head:])
+        if len(block) < total:
+            raise ConnectionError("NATS closed the connection")
+        status, headers = _headers(block[:head])
+        return Message(parts[1], reply, status, headers, block[head:])
 
 
 class Message:
-    def __init__(self, subject, reply, headers, data):
+    def __init__(self, subject, reply, status, headers, data):
         self.subject = subject
         self.reply = reply
+        self.status = status
         self.headers = headers
         self.data = data
 
 
 def _headers(block):
-    lines = block.decode().split("\r\n")[1:]
-    return {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines if line)}
+    first, *lines = block.decode().split("\r\n")  # NATS/1.0, and a status when it is no message
+    pairs = (line.partition(":") for line in lines if line)
+    return first[8:].strip()[:3], {name.strip(): value.strip() for name, _, value in pairs}

@@ -1,5 +1,6 @@
 """Runs one call and reports it. The same whether the call was claimed over HTTP or came over NATS."""
 
+import json
 import threading
 import time
 
@@ -29,11 +30,16 @@ def _result_of(call):
     if tool is None:
         return _failed("not_found", f"this executor has no tool {call.tool_name}")
     try:
-        return {"status": "success", "result": tool(call)}
+        result = tool(call)
     except ToolError as error:
         return _failed(error.code, str(error), error.retryable)
     except Exception as error:  # the tool's own fault: its type is safe to tell, its text may not be
         return _failed("internal_error", f"the tool failed with {type(error).__name__}")
+    try:
+        json.dumps(result, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        return _failed("result_not_serializable", f"the result is no JSON: {type(error).__name__}")
+    return {"status": "success", "result": result}
 
 
 def _failed(code, message, retryable=False):
@@ -42,7 +48,8 @@ def _failed(code, message, retryable=False):
 
 
 def _send_report(edge, call, report):
-    """The work is done, so its answer must not be lost: a server that is away is asked again."""
+    """The work is done, so its answer must not be lost: a server that is away is asked again, and a result that it
+    cannot take is followed by a report that says so."""
     pause = 0.2
     for attempt in range(REPORT_TRIES):
         try:
@@ -50,7 +57,10 @@ def _send_report(edge, call, report):
             print(f"{call.tool_call_id} {call.tool_name}: {report['status']}, {answer['outcome']}", flush=True)
             return
         except Refused as refused:
-            if refused.status < 500 and refused.status != 429:
+            if refused.status in (400, 413) and report["status"] == "success":
+                report = _failed("result_not_serializable", f"the result was refused: {refused.code}")
+                continue
+            if not refused.is_passing:
                 print(f"{call.tool_call_id} {call.tool_name}: refused, {refused.code}", flush=True)
                 return
         except OSError:

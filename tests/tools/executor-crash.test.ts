@@ -142,7 +142,6 @@ describe("an executor on PostgreSQL and NATS, killed -9 while its tools run", ()
       ...node,
       runner: { run: () => Promise.reject(new Error("nothing runs here")), close: async () => undefined },
       isHosted: () => false,
-      workerId: node.ids.mint("worker"),
     });
     closing.push(() => caller.stop());
   });

@@ -48,7 +48,6 @@ const caller =
         ...node,
         runner: host.runner,
         isHosted: host.isHosted,
-        workerId: node.ids.mint("worker"),
         leaseMs,
         onWarning,
       });

@@ -3,8 +3,8 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { type EdgeExecutor, startEdgeExecutor } from "@tessera/executor";
-import { type CardDocument, migrate, SCHEMA_DIGEST, verifyStore } from "@tessera/kernel";
+import { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "@tessera/executor";
+import { type Bus, type BusMessage, type CardDocument, migrate, SCHEMA_DIGEST, verifyStore } from "@tessera/kernel";
 import {
   type Api,
   callTool,
@@ -33,6 +33,8 @@ export class ToolWorld {
   readonly node: Node;
   readonly logs: ToolLogEntry[] = [];
   readonly warnings: string[] = [];
+  /** Everything this node has put on its bus. */
+  readonly published: BusMessage[] = [];
   readonly directory = mkdtempSync(join(tmpdir(), "tessera-tools-"));
   readonly #closing: (() => Promise<void>)[] = [];
   #api: Promise<Api> | null = null;
@@ -62,6 +64,15 @@ export class ToolWorld {
     this.warnings = warnings;
     this.#closing = closing;
     closing.push(() => node.close());
+    this.#observe(node.bus);
+  }
+
+  #observe(bus: { publish: Bus["publish"] }): void {
+    const publish = bus.publish.bind(bus);
+    bus.publish = async (messages) => {
+      this.published.push(...messages);
+      await publish(messages);
+    };
   }
 
   /** A bundle directory with these files. */
@@ -79,7 +90,10 @@ export class ToolWorld {
     return this.node.ids.mint(`p${this.#projects}`).slice(0, 40);
   }
 
-  async host(options: Partial<ToolHostOptions> = {}): Promise<HostedProject> {
+  async host({
+    callerLeaseMs,
+    ...options
+  }: Partial<ToolHostOptions> & { readonly callerLeaseMs?: number } = {}): Promise<HostedProject> {
     const project = options.project ?? this.newProject();
     const onWarning = (warning: string) => void this.warnings.push(warning);
     const onLog = (entry: ToolLogEntry) => void this.logs.push(entry);
@@ -98,7 +112,8 @@ export class ToolWorld {
       ...this.node,
       runner: host.runner,
       isHosted: host.isHosted,
-      workerId: this.node.ids.mint("worker"),
+      project,
+      ...(callerLeaseMs === undefined ? {} : { leaseMs: callerLeaseMs }),
       onLog,
       onWarning,
     });
@@ -137,8 +152,12 @@ export class ToolWorld {
   }
 
   /** Runs a host's tools over the HTTP edge. */
-  async edge({ project, host }: HostedProject, target: string): Promise<EdgeExecutor> {
-    const { url } = await this.api();
+  async edge(
+    { project, host }: HostedProject,
+    target: string,
+    { url: given, ...options }: Partial<EdgeExecutorOptions> & { readonly url?: string } = {},
+  ): Promise<EdgeExecutor> {
+    const url = given ?? (await this.api()).url;
     const link = await connectExecutor({ url, apiKey: await this.executorKey(project, target), onWarning: () => {} });
     const executor = startEdgeExecutor({
       ...link,
@@ -149,12 +168,18 @@ export class ToolWorld {
       waitMs: 2_000,
       onLog: (entry) => void this.logs.push(entry),
       onWarning: (warning) => void this.warnings.push(warning),
+      ...options,
     });
     this.#closing.push(async () => {
       await executor.stop({ graceMs: 100 });
       await link.close();
     });
     return executor;
+  }
+
+  /** Something to end before the node. */
+  closeFirst(close: () => Promise<void>): void {
+    this.#closing.push(close);
   }
 
   async cardsOf(project: string, turnId: string): Promise<CardDocument[]> {

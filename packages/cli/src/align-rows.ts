@@ -1,4 +1,6 @@
-// Rows as aligned text. What is in them was written by others: control characters are shown, never sent to the terminal.
+// Rows as aligned text.
+
+import { visibleLine } from "./visible-text.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -22,10 +24,6 @@ export function alignRows(rows: readonly Row[], indent = ""): string {
 export function cellOf(value: unknown): string {
   if (value === null || value === undefined) return "-";
   const text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
-  // C0, DEL and C1 controls, and what reverses the direction of a line.
-  const visible = text.replace(/[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu, (char) => {
-    return `\\u${(char.codePointAt(0) ?? 0).toString(16).padStart(4, "0")}`;
-  });
-  const chars = [...visible];
-  return chars.length > CELL_CHARS_MAX ? `${chars.slice(0, CELL_CHARS_MAX - 1).join("")}…` : visible;
+  const chars = [...visibleLine(text)];
+  return chars.length > CELL_CHARS_MAX ? `${chars.slice(0, CELL_CHARS_MAX - 1).join("")}…` : chars.join("");
 }

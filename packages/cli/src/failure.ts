@@ -8,10 +8,17 @@ export interface Failure {
   readonly code: ErrorCode | "usage";
   readonly message: string;
   readonly todo: string;
+  /** Where several things are wrong in files: each with its file:line:col. */
+  readonly mistakes?: readonly string[];
 }
 
-/** By `details.kind` of errors about a store; what is not listed is a plain failure. */
-const BY_KIND: Readonly<Record<string, { exitCode: ExitCode; todo: string }>> = {
+interface Advice {
+  readonly exitCode: ExitCode;
+  readonly todo: string;
+}
+
+/** By `details.kind`; what is not listed is a plain failure. */
+const BY_KIND: Readonly<Record<string, Advice>> = {
   locked: { exitCode: EXIT.unreachable, todo: "Stop the process that holds the directory, then repeat." },
   missing: { exitCode: EXIT.configuration, todo: "Check the path, or run `tessera migrate` to make a store there." },
   damaged: {
@@ -26,6 +33,10 @@ const BY_KIND: Readonly<Record<string, { exitCode: ExitCode; todo: string }>> = 
   },
   connection_lost: { exitCode: EXIT.unreachable, todo: "Repeat: commands are safe to repeat." },
   forbidden: { exitCode: EXIT.configuration, todo: "Check user, password and rights of the role in the URL." },
+  missing_bundle: {
+    exitCode: EXIT.configuration,
+    todo: "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts.",
+  },
 };
 
 /** PostgreSQL's own answers to a URL that names the wrong thing. */
@@ -35,19 +46,42 @@ const BY_SQLSTATE: Readonly<Record<string, string>> = {
   "28P01": "Check user and password in the URL.",
 };
 
+/** Why the API could not listen. */
+const BY_LISTEN_ERRNO: Readonly<Record<string, { readonly found: string; readonly todo: string }>> = {
+  EADDRINUSE: {
+    found: "another process listens there",
+    todo: "Stop that process, or choose another port with --port; 0 takes any free one.",
+  },
+  EADDRNOTAVAIL: { found: "this machine has no such address", todo: "Name an address of this machine with --host." },
+  ENOTFOUND: { found: "there is no such host", todo: "Name an address of this machine with --host." },
+  EACCES: { found: "this user may not", todo: "Choose a port above 1023 with --port." },
+};
+
 const CONFIGURATION_CODES: ReadonlySet<ErrorCode> = new Set(["bad_request", "unsupported_version"]);
 
+/** A command line that means nothing. */
+export function usageError(message: string): CGError {
+  return new CGError("bad_request", message, { details: { kind: "usage" } });
+}
+
+/** An error of which the command knows better what to do about it than the catalogue, which speaks to everybody. */
+export function errorWithTodo(
+  code: ErrorCode,
+  message: string,
+  todo: string,
+  exitCode: ExitCode = EXIT.failure,
+): CGError {
+  return new CGError(code, message, { details: { advice: { exitCode, todo } satisfies Advice } });
+}
+
 export function describeFailure(error: unknown): Failure {
-  if (!CGError.is(error)) {
-    const message = error instanceof Error ? error.message : String(error);
-    return {
-      exitCode: EXIT.failure,
-      code: "internal_error",
-      message: `an unexpected error: ${message}`,
-      todo: "Repeat; if it stays, report it with the command that was run.",
-    };
-  }
+  if (!CGError.is(error)) return listenFailure(error) ?? unexpectedFailure(error);
   const { code, message, details } = error;
+  if (details.kind === "usage") {
+    return { exitCode: EXIT.usage, code: "usage", message, todo: "See `tessera --help`, or --help of the command." };
+  }
+  if (details.advice !== undefined) return { code, message, ...(details.advice as Advice) };
+  if (Array.isArray(details.mistakes)) return mistakesFailure(code, details.mistakes);
   const byState = BY_SQLSTATE[String(details.sqlstate)];
   if (byState !== undefined) return { exitCode: EXIT.configuration, code, message, todo: byState };
   const byKind = BY_KIND[String(details.kind)];
@@ -55,6 +89,34 @@ export function describeFailure(error: unknown): Failure {
   const isConfiguration = CONFIGURATION_CODES.has(code) || code.startsWith("E_CONFIG_");
   const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
   return { exitCode, code, message, todo: todoOf(code) };
+}
+
+function mistakesFailure(code: ErrorCode, found: readonly { readonly code: ErrorCode; readonly message: string }[]) {
+  const mistakes = found.map((mistake) => mistake.message);
+  const isOne = mistakes.length === 1;
+  const message = isOne ? (mistakes[0] ?? "") : `${mistakes.length} mistakes were found`;
+  const todo = isOne && code !== "bad_request" ? ERROR_CATALOGUE[code].todo : "Correct what is named, then repeat.";
+  return { exitCode: EXIT.configuration, code, message, todo, mistakes };
+}
+
+function listenFailure(error: unknown): Failure | null {
+  if (!(error instanceof Error)) return null;
+  const { syscall, code = "", address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
+  const known = syscall === "listen" || syscall === "getaddrinfo" ? BY_LISTEN_ERRNO[code] : undefined;
+  if (known === undefined) return null;
+  const where = [address, port].filter((part) => part !== undefined).join(":");
+  const message = `cannot listen on ${where === "" ? "that address" : where}: ${known.found}`;
+  return { exitCode: EXIT.configuration, code: "bad_request", message, todo: known.todo };
+}
+
+function unexpectedFailure(error: unknown): Failure {
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    exitCode: EXIT.failure,
+    code: "internal_error",
+    message: `an unexpected error: ${message}`,
+    todo: "Repeat; if it stays, report it with the command that was run.",
+  };
 }
 
 function todoOf(code: ErrorCode): string {

@@ -12,9 +12,30 @@ export async function main(): Promise<void> {
     env: process.env,
     out: (text) => void process.stdout.write(text),
     err: (text) => void process.stderr.write(text),
-    stopped: () =>
-      new Promise((resolve) => {
-        for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => resolve());
-      }),
+    input: readInput,
+    isWatched: process.stderr.isTTY === true,
+    stopped,
   });
+}
+
+/** Once for each signal: the second one finds no listener and ends the process as signals do. */
+function stopped(): Promise<void> {
+  return new Promise((resolve) => {
+    const onSignal = () => {
+      for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, onSignal);
+      resolve();
+    };
+    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
+  });
+}
+
+async function readInput(bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of process.stdin) {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > bytesMax) break; // too much: whoever reads it says so
+  }
+  return Buffer.concat(chunks).toString("utf8");
 }

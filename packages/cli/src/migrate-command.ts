@@ -3,10 +3,11 @@
 
 import type { Store } from "@tessera/runtime";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { StoreFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
-import { type StoreFlags, withStore } from "./store-flags.ts";
+import { withStore } from "./store-flags.ts";
 
-export async function migrateCommand(flags: StoreFlags & { json?: boolean }, terminal: Terminal): Promise<ExitCode> {
+export async function migrateCommand(flags: StoreFlags, terminal: Terminal): Promise<ExitCode> {
   const { name, migrated } = await withStore(flags, "yes", terminal, async (store) => ({
     name: store.place.name,
     migrated: store.migrated as Migrated, // not null: "yes" migrates

@@ -13,6 +13,8 @@ async function run(...args: string[]) {
     err: (text) => {
       printed.err += text;
     },
+    input: async () => "",
+    isWatched: false,
     stopped: () => new Promise(() => undefined),
   });
   return { exitCode, ...printed };

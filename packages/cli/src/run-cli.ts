@@ -1,33 +1,45 @@
 // One run of the command: arguments in, exit code out. Nothing here ends the process, and nothing throws.
+//
+//   R1. With --json, stdout holds JSON and nothing else, also when the command fails or was not understood.
+//   R2. What is said about a failure, and everything on stderr, holds no password and no key.
 
 import { CommanderError } from "commander";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import { describeFailure, type Failure } from "./failure.ts";
+import type { Failure } from "./failure.ts";
 import { createProgram } from "./program.ts";
 import { redact } from "./redact.ts";
+import { visibleText } from "./visible-text.ts";
 
 /** What a run may touch of its process. */
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). */
+  /** stdin up to its end, or up to somewhat more than `bytesMax`. */
+  readonly input: (bytesMax: number) => Promise<string>;
+  /** Whether a person watches stderr. */
+  readonly isWatched: boolean;
+  /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). Asked a second time, it ends at once. */
   readonly stopped: () => Promise<void>;
 }
 
-export async function runCli(args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+export async function runCli(args: readonly string[], given: Terminal): Promise<ExitCode> {
   const isJson = args.includes("--json");
+  const terminal = { ...given, err: (text: string) => given.err(redact(text)) }; // R2
   let exitCode: ExitCode = EXIT.ok;
-  // The parser writes usage errors itself; with --json they are told as JSON below instead.
-  const err = (text: string) => (isJson ? undefined : terminal.err(redact(text)));
-  const program = createProgram({ ...terminal, err }, (code) => {
-    exitCode = code;
+  const program = createProgram(terminal, {
+    // The parser writes usage errors itself; with --json they are told as JSON below instead (R1).
+    writeErr: (text) => (isJson ? undefined : terminal.err(text)),
+    onExit: (code) => {
+      exitCode = code;
+    },
   });
   try {
     await program.parseAsync([...args], { from: "user" });
     return exitCode;
   } catch (error) {
     if (error instanceof CommanderError) return afterParser(error, isJson, terminal);
+    const { describeFailure } = await import("./failure.ts");
     const failure = describeFailure(error);
     tell(failure, isJson, terminal);
     return failure.exitCode;
@@ -44,8 +56,13 @@ function afterParser(error: CommanderError, isJson: boolean, terminal: Terminal)
   return EXIT.usage;
 }
 
-function tell({ code, message, todo }: Failure, isJson: boolean, terminal: Terminal): void {
-  const said = { code, message: redact(message), todo };
-  if (isJson) terminal.out(`${JSON.stringify({ ok: false, error: said })}\n`);
-  else terminal.err(`tessera: ${said.message}\n  code        ${code}\n  what to do  ${todo}\n`);
+function tell({ code, message, todo, mistakes = [] }: Failure, isJson: boolean, terminal: Terminal): void {
+  if (isJson) {
+    const more = mistakes.length === 0 ? {} : { mistakes: mistakes.map(redact) };
+    const error = { code, message: redact(message), todo: redact(todo), ...more };
+    terminal.out(`${JSON.stringify({ ok: false, error })}\n`);
+    return;
+  }
+  const list = mistakes.length > 1 ? mistakes.map((mistake) => `  ${mistake}\n`).join("") : "";
+  terminal.err(visibleText(`tessera: ${message}\n${list}  code        ${code}\n  what to do  ${todo}\n`));
 }

@@ -1,17 +1,20 @@
 // tessera start: a process with roles, until it is told to stop.
 //
-//   S1. Started in the order store, tools, API; stopped in the reverse one. Running tools get the grace to finish.
+//   S1. Started in the order store, tools, API; stopped in the reverse one. Running tools get the grace to finish; asked a
+//       second time to stop, the process ends at once.
 //   S2. The address and a generated key are printed once on stdout; the log is JSON lines on stderr.
 
-import { BadRequest } from "@tessera/protocol";
-import { API_PORT, type Api, openApi, openLog, openToolHost, startToolCaller, type ToolHost } from "@tessera/runtime";
+import { API_PORT, type Api, type Node, openApi, openLog, openToolHost, startToolCaller } from "@tessera/runtime";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { usageError } from "./failure.ts";
+import { readChoices, readList, readNumber } from "./flag-values.ts";
+import type { HostFlags } from "./flags.ts";
 import { redact } from "./redact.ts";
+import { ROLES, type Role } from "./roles.ts";
 import type { Terminal } from "./run-cli.ts";
-import { type HostFlags, hostOptions, withNode } from "./tool-flags.ts";
-
-export const ROLES = ["kernel", "tools", "api"] as const;
-type Role = (typeof ROLES)[number];
+import { namesOf } from "./tools-command.ts";
+import { visibleLine } from "./visible-text.ts";
+import { envAllowList, hostOptions, withNode } from "./with-node.ts";
 
 export interface StartFlags extends HostFlags {
   readonly role: string;
@@ -21,45 +24,48 @@ export interface StartFlags extends HostFlags {
   readonly grace?: string;
 }
 
+const NAMES_SHOWN_MAX = 12;
+
 export async function startCommand(
   bundle: string | undefined,
   flags: StartFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const roles = readRoles(flags.role);
-  const port = readNumber(flags.port ?? String(API_PORT), "--port", 0, 65_535);
-  const graceMs = readNumber(flags.grace ?? "30", "--grace", 0, 3_600) * 1_000;
+  const roles = new Set(readChoices("--role", flags.role, ROLES));
+  const port = readNumber("--port", flags.port ?? String(API_PORT), { min: 0, max: 65_535 });
+  const graceMs = readNumber("--grace", flags.grace ?? "30", { min: 0, max: 3_600 }) * 1_000;
+  if (bundle !== undefined && !roles.has("tools")) {
+    throw usageError(`a bundle is for the role tools, and --role is ${flags.role}; add tools, or leave the bundle out`);
+  }
+  const options = hostOptions(flags, terminal, bundle);
   const log = openLog((line) => terminal.err(redact(line)));
   const stopped = terminal.stopped();
-  const sweep = roles.has("kernel");
-  return await withNode(flags, terminal, { sweep, onWarning: log.warn }, async (node) => {
+  return await withNode(flags, terminal, { sweep: roles.has("kernel"), onWarning: log.warn }, async (node) => {
     const closing: (() => Promise<void>)[] = [];
     try {
-      let host: ToolHost | null = null;
+      let targets: readonly string[] | null = null;
       if (roles.has("tools")) {
-        const opened = await openToolHost({
-          ...hostOptions(flags, terminal, bundle),
-          node,
-          onLog: log.tool,
-          onWarning: log.warn,
-        });
-        host = opened;
-        closing.push(() => opened.close({ graceMs }));
+        const host = await openToolHost({ ...options, node, onLog: log.tool, onWarning: log.warn });
+        closing.push(() => host.close({ graceMs }));
         const caller = await startToolCaller({
           ...node,
-          runner: opened.runner,
-          isHosted: opened.isHosted,
-          workerId: node.ids.mint("worker"),
+          project: flags.project,
+          runner: host.runner,
+          isHosted: host.isHosted,
           onLog: log.tool,
           onWarning: log.warn,
         });
-        closing.push(() => caller.stop());
+        closing.push(() => caller.stop({ graceMs }));
+        targets = host.targets;
       }
       const api = roles.has("api") ? await openApiOf(flags, terminal, node, port, log.warn) : null;
       if (api !== null) closing.push(() => api.close());
-      tellStarted({ roles: [...roles], host, api, flags, terminal });
+      const tools = targets === null ? null : namesOf(await node.kernel.reads.tools(flags.project));
+      tellStarted({ roles: [...roles], store: node.store.place.name, targets, tools, api, flags, terminal });
       await stopped;
-      log.info("stopping");
+      log.info("stopping", { grace_ms: graceMs });
+      if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
+      else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
       return EXIT.ok;
     } finally {
       for (const close of closing.reverse()) await close(); // S1
@@ -70,16 +76,16 @@ export async function startCommand(
 function openApiOf(
   flags: StartFlags,
   terminal: Terminal,
-  node: Parameters<typeof openApi>[0]["node"],
+  node: Node,
   port: number,
   onWarning: (warning: string) => void,
 ): Promise<Api> {
-  const allowedHosts = flags.allowedHosts?.split(",").map((name) => name.trim());
   return openApi({
     node,
     port,
     ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(allowedHosts === undefined ? {} : { allowedHosts }),
+    ...(flags.allowedHosts === undefined ? {} : { allowedHosts: readList(flags.allowedHosts) }),
+    envAllowList: envAllowList(flags, terminal),
     apiKey: terminal.env.TESSERA_API_KEY,
     onWarning,
   });
@@ -87,39 +93,33 @@ function openApiOf(
 
 function tellStarted(started: {
   readonly roles: readonly Role[];
-  readonly host: ToolHost | null;
+  readonly store: string;
+  readonly targets: readonly string[] | null;
+  readonly tools: readonly string[] | null;
   readonly api: Api | null;
   readonly flags: StartFlags;
   readonly terminal: Terminal;
 }): void {
-  const { roles, host, api, flags, terminal } = started;
+  const { roles, store, targets, tools, api, flags, terminal } = started;
   const facts = {
     roles,
+    store,
     project: flags.project,
-    ...(host === null ? {} : { targets: host.targets }),
+    ...(tools === null ? {} : { tools }),
+    ...(targets === null ? {} : { targets }),
     ...(api === null ? {} : { url: api.url, ...(api.key.isNew ? { key: api.key.text } : {}) }),
   };
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: true, event: "started", ...facts })}\n`);
     return;
   }
-  const lines = Object.entries(facts).map(
-    ([name, value]) => `  ${name.padEnd(8)} ${Array.isArray(value) ? value.join(", ") : value}\n`,
-  );
+  const lines = Object.entries(facts).map(([name, value]) => `  ${name.padEnd(8)} ${visibleLine(factText(value))}\n`);
   terminal.out(`tessera is running; Ctrl-C stops it\n${lines.join("")}`); // S2
 }
 
-function readRoles(text: string): Set<Role> {
-  const names = text.split(",").map((name) => name.trim());
-  const unknown = names.find((name) => !(ROLES as readonly string[]).includes(name));
-  if (unknown !== undefined) {
-    throw new BadRequest(`--role must be a list of ${ROLES.join(", ")}; it holds ${JSON.stringify(unknown)}`);
-  }
-  return new Set(names as Role[]);
-}
-
-function readNumber(text: string, flag: string, min: number, max: number): number {
-  const value = Number(text);
-  if (text.trim() !== "" && Number.isInteger(value) && value >= min && value <= max) return value;
-  throw new BadRequest(`${flag} must be a whole number from ${min} to ${max}; it is ${JSON.stringify(text)}`);
+function factText(value: string | readonly string[]): string {
+  if (typeof value === "string") return value;
+  if (value.length === 0) return "none";
+  const more = value.length > NAMES_SHOWN_MAX ? `, and ${value.length - NAMES_SHOWN_MAX} more` : "";
+  return `${value.slice(0, NAMES_SHOWN_MAX).join(", ")}${more}`;
 }

@@ -5,21 +5,13 @@
 
 import { BadRequest } from "@tessera/protocol";
 import { type MigrateMode, openStore, type Store } from "@tessera/runtime";
-import type { Command } from "commander";
+import type { StoreFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
+import { visibleText } from "./visible-text.ts";
 
-export interface StoreFlags {
-  readonly data?: string;
-  readonly postgres?: string;
-}
+type StoreChoice = Pick<StoreFlags, "data" | "postgres">;
 
-export function addStoreFlags(command: Command): Command {
-  return command
-    .option("--data <dir>", "an embedded store in this directory (or TESSERA_DATA)")
-    .option("--postgres <url>", "a PostgreSQL database (or TESSERA_POSTGRES)");
-}
-
-export function chooseStore(flags: StoreFlags, env: Terminal["env"]): StoreFlags {
+export function chooseStore(flags: StoreChoice, env: Terminal["env"]): StoreChoice {
   if (flags.data !== undefined && flags.postgres !== undefined) {
     throw new BadRequest("cannot choose a store: --data and --postgres were both given; give one of them");
   }
@@ -40,6 +32,11 @@ export function chooseStore(flags: StoreFlags, env: Terminal["env"]): StoreFlags
   );
 }
 
+/** For people; a program that reads JSON gets what it can act on in the answer. */
+export function warnings({ json }: StoreFlags, terminal: Terminal): (warning: string) => void {
+  return (warning) => (json === true ? undefined : terminal.err(`tessera: warning: ${visibleText(warning)}\n`));
+}
+
 /** Opens the chosen store, runs `work` on it and closes it again, whatever happens. */
 export async function withStore<T>(
   flags: StoreFlags,
@@ -50,7 +47,7 @@ export async function withStore<T>(
   const store = await openStore({
     ...chooseStore(flags, terminal.env),
     migrate,
-    onWarning: (warning) => terminal.err(`tessera: warning: ${warning}\n`),
+    onWarning: warnings(flags, terminal),
     onFatal: () => {}, // the statement that broke the database fails with the same error, and so does the command
   });
   try {

@@ -3,114 +3,173 @@
 //
 //   C1. stdout holds the result and nothing else, so that it can be piped; logs, progress and failures go to stderr.
 //   C2. The exit code tells success (0), failure (5), still waiting (6) and an unknown outcome (7) apart.
+//   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
+//   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
 
-import { existsSync, readFileSync } from "node:fs";
-import { ARGUMENTS_BYTES_MAX, BadRequest, CGError, isJsonObject, parseJson } from "@tessera/protocol";
+import { existsSync } from "node:fs";
 import {
+  awaitToolCall,
   BUILTIN_RESOURCES,
-  callTool,
+  type Node,
   openToolHost,
   startToolCaller,
   type ToolCallAnswer,
-  type ToolHostOptions,
+  type ToolCaller,
+  type ToolHost,
 } from "@tessera/runtime";
+import { readArguments } from "./call-arguments.ts";
+import { tellWait, waitingFor } from "./call-wait.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { errorWithTodo, usageError } from "./failure.ts";
+import { checkId, readNumber } from "./flag-values.ts";
+import type { HostFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
-import { type HostFlags, hostOptions, withNode } from "./tool-flags.ts";
+import { warnings } from "./store-flags.ts";
+import { exitCodeOf, failureText, type OpenCall, openCallText } from "./tool-call-answer.ts";
+import { namesOf } from "./tools-command.ts";
+import { unknownTool } from "./unknown-tool.ts";
+import { visibleText } from "./visible-text.ts";
+import { hostOptions, withNode } from "./with-node.ts";
 
 export interface ToolCallFlags extends HostFlags {
   readonly arguments?: string;
   readonly bundle?: string;
   readonly wait: string;
   readonly agent?: string;
+  readonly turn?: string;
+}
+
+/** What is waited for, and what was learnt about it. */
+interface Asked {
+  readonly tool: string;
+  readonly answer: ToolCallAnswer;
+  /** Null once it has ended. */
+  readonly open: OpenCall | null;
 }
 
 const BUNDLE_FILES = ["tessera.yaml", "goondan.yaml", "tessera.config.ts", "tessera.config.js", "tessera.config.mjs"];
+const WAIT_SECONDS_MAX = 86_400;
+/** A person who watches wonders sooner than a log is worth a line. */
+const TELL_AFTER_MS = { watched: 1_000, unwatched: 5_000 } as const;
+const CLOSE_GRACE_MS = 1_000;
 
-export async function toolCallCommand(name: string, flags: ToolCallFlags, terminal: Terminal): Promise<ExitCode> {
-  const given = readArguments(flags.arguments);
-  const waitMs = readSeconds(flags.wait) * 1_000;
-  const warn = (warning: string) => {
-    if (flags.json !== true) terminal.err(`tessera: warning: ${warning}\n`);
-  };
-  const answer = await withNode(flags, terminal, { throwAway: true, onWarning: warn }, async (node) => {
-    const onLog: ToolHostOptions["onLog"] = ({ level, message }) => {
-      if (flags.json !== true) terminal.err(`${level.padEnd(5)} ${message}\n`);
-    };
-    const bundle = flags.bundle ?? (BUNDLE_FILES.some((file) => existsSync(file)) ? "." : undefined);
-    const host = await openToolHost({
-      ...hostOptions({ builtins: BUILTIN_RESOURCES.join(","), ...flags }, terminal, bundle),
-      node,
+export async function toolCallCommand(
+  name: string | undefined,
+  flags: ToolCallFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  if ((name === undefined) === (flags.turn === undefined)) {
+    throw usageError("name the tool to call, or with --turn a call that was made before, and not both");
+  }
+  const waitSeconds = readNumber("--wait", flags.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
+  if (flags.agent !== undefined) checkId("--agent", flags.agent);
+  if (flags.turn !== undefined) checkId("--turn", flags.turn);
+  const given = await readArguments(flags.arguments, terminal);
+  const interrupt = new AbortController();
+  void terminal.stopped().then(() => interrupt.abort());
+  const isNew = flags.turn === undefined;
+  const store = isNew ? { throwAway: true } : { migrate: "check" as const };
+  const asked = await withNode(flags, terminal, store, (node) =>
+    withCaller({ name, flags, terminal, node }, async (host, caller) => {
+      if (interrupt.signal.aborted) {
+        throw errorWithTodo("canceled", "stopped before the call was made; nothing is kept", "Repeat the command.");
+      }
+      const turnId = flags.turn ?? (await request(node, host, caller, { name: name ?? "", flags, given }));
+      return await ask(node, turnId, { name, flags, terminal, waitSeconds, signal: interrupt.signal });
+    }),
+  );
+  tellAnswer(asked, flags, terminal);
+  return exitCodeOf(asked.answer); // C2
+}
+
+async function withCaller<T>(
+  call: { name: string | undefined; flags: ToolCallFlags; terminal: Terminal; node: Node },
+  work: (host: ToolHost, caller: ToolCaller) => Promise<T>,
+): Promise<T> {
+  const { name, flags, terminal, node } = call;
+  const say = (text: string) => (flags.json === true ? undefined : terminal.err(`${visibleText(text)}\n`));
+  const onWarning = warnings(flags, terminal);
+  const onLog = ({ level, message }: { level: string; message: string }) => say(`${level.padEnd(5)} ${message}`);
+  const bundle = flags.bundle ?? (BUNDLE_FILES.some((file) => existsSync(file)) ? "." : undefined);
+  const resource = name?.split("__")[0] ?? "";
+  const builtins = BUILTIN_RESOURCES.includes(resource) ? { builtins: resource } : {}; // C4
+  const options = hostOptions({ ...builtins, ...flags }, terminal, bundle);
+  const host = await openToolHost({ ...options, node, onLog, onWarning });
+  try {
+    const caller = await startToolCaller({
+      ...node,
+      project: flags.project,
+      runner: host.runner,
+      isHosted: host.isHosted,
       onLog,
-      onWarning: warn,
+      onProgress: (_, { message = "", fraction }) =>
+        say(`progress ${fraction === undefined ? "" : `${Math.round(fraction * 100)} % `}${message}`),
+      onWarning,
     });
     try {
-      const caller = await startToolCaller({
-        ...node,
-        runner: host.runner,
-        isHosted: host.isHosted,
-        workerId: node.ids.mint("worker"),
-        onLog,
-        onProgress: (_, { message, fraction }) => {
-          const part = fraction === undefined ? "" : ` ${Math.round(fraction * 100)} %`;
-          if (flags.json !== true) terminal.err(`progress${part} ${message ?? ""}\n`);
-        },
-        onWarning: warn,
-      });
-      try {
-        const agent = flags.agent === undefined ? {} : { agent_id: flags.agent };
-        const request = { project_id: flags.project, tool_name: name, arguments: given, ...agent };
-        return await callTool(node, caller, request, { waitMs });
-      } finally {
-        await caller.stop();
-      }
+      return await work(host, caller);
     } finally {
-      await host.close({ graceMs: 1_000 });
+      await caller.stop();
     }
-  });
-  tellAnswer(name, answer, flags, terminal);
-  return exitCodeOf(answer);
-}
-
-function tellAnswer(name: string, answer: ToolCallAnswer, flags: ToolCallFlags, terminal: Terminal): void {
-  const isOk = answer.status === "success" || answer.status === "partial";
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: isOk, tool: name, ...answer })}\n`);
-  else if (isOk) terminal.out(`${JSON.stringify(answer.result, null, 2)}\n`);
-  else terminal.err(answer.status === "waiting" ? waitingText(name, answer, flags) : failureText(name, answer));
-}
-
-function waitingText(name: string, { agent_turn_id }: ToolCallAnswer, { wait }: ToolCallFlags): string {
-  const todo =
-    "Start an executor for it, or wait longer with --wait; in a store (--data, --postgres) the call is kept.";
-  return `tessera: ${name} has not answered within ${wait} s; its turn is ${agent_turn_id}\n  what to do  ${todo}\n`;
-}
-
-function failureText(name: string, { status, error }: ToolCallAnswer): string {
-  const { code = "unknown_error", message = "", detail } = error ?? {};
-  const hint = isJsonObject(detail) && typeof detail.suggestion === "string" ? detail.suggestion : null;
-  return `tessera: ${name} ended ${status}: ${message}\n  code        ${code}\n${hint === null ? "" : `  what to do  ${hint}\n`}`;
-}
-
-/** C2 */
-function exitCodeOf({ status, error }: ToolCallAnswer): ExitCode {
-  if (status === "waiting") return EXIT.waiting;
-  if (status === "success" || status === "partial") return EXIT.ok;
-  return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
-}
-
-/** JSON text, or @file. What is no JSON is the user's mistake and never reaches the tool. */
-function readArguments(text = "{}"): unknown {
-  try {
-    const json = text.startsWith("@") ? readFileSync(text.slice(1), "utf8") : text;
-    return parseJson(json, { bytesMax: ARGUMENTS_BYTES_MAX });
-  } catch (error) {
-    const why = CGError.is(error) ? error.message : `cannot read ${text.slice(1)}`;
-    throw new BadRequest(`--arguments must be a JSON object, or @file with one: ${why}`);
+  } finally {
+    await host.close({ graceMs: CLOSE_GRACE_MS });
   }
 }
 
-function readSeconds(text: string): number {
-  const seconds = Number(text);
-  if (Number.isFinite(seconds) && seconds >= 0 && seconds <= 86_400) return seconds;
-  throw new BadRequest(`--wait must be a number of seconds from 0 to 86400; it is ${JSON.stringify(text)}`);
+/** Commits the call. A name that nothing has is told before, with the names there are. */
+async function request(
+  { kernel }: Node,
+  host: ToolHost,
+  caller: ToolCaller,
+  { name, flags, given }: { name: string; flags: ToolCallFlags; given: unknown },
+): Promise<string> {
+  const { project, agent } = flags;
+  if ((await kernel.reads.tool(project, name)) === null) {
+    const hosted = host.registry.list().map(({ definition }) => definition.tool_name);
+    const known = new Set([...hosted, ...namesOf(await kernel.reads.tools(project))]);
+    throw unknownTool(name, project, [...known], EXIT.failed);
+  }
+  const whose = agent === undefined ? {} : { agent_id: agent };
+  return (await caller.request({ project_id: project, tool_name: name, arguments: given, ...whose })).agent_turn_id;
+}
+
+async function ask(
+  node: Node,
+  turnId: string,
+  options: {
+    readonly name: string | undefined;
+    readonly flags: ToolCallFlags;
+    readonly terminal: Terminal;
+    readonly waitSeconds: number;
+    readonly signal: AbortSignal;
+  },
+): Promise<Asked> {
+  const { flags, terminal, waitSeconds, signal } = options;
+  const { reads } = node.kernel;
+  const reason = () => waitingFor(reads, flags.project, turnId);
+  const note = tellWait({
+    clock: node.clock,
+    firstMs: terminal.isWatched ? TELL_AFTER_MS.watched : TELL_AFTER_MS.unwatched,
+    reason,
+    say: (text) => (flags.json === true ? undefined : terminal.err(`waiting: ${text}\n`)),
+  });
+  const answer = await awaitToolCall(node, flags.project, turnId, { waitMs: waitSeconds * 1_000, signal }).finally(() =>
+    note.stop(),
+  );
+  const tool = options.name ?? String((await reads.callsOfTurn(flags.project, turnId))[0]?.tool_name ?? turnId);
+  if (answer.status !== "waiting") return { tool, answer, open: null };
+  const { place } = node.store;
+  const keptIn = place.kind === "memory" ? null : place.name;
+  return { tool, answer, open: { isInterrupted: signal.aborted, waitSeconds, reason: await reason(), keptIn } };
+}
+
+/** C1, C3 */
+function tellAnswer({ tool, answer, open }: Asked, flags: ToolCallFlags, terminal: Terminal): void {
+  const isOk = exitCodeOf(answer) === EXIT.ok;
+  if (flags.json === true) {
+    const more = open === null ? {} : { waiting_for: open.reason, is_kept: open.keptIn !== null };
+    terminal.out(`${JSON.stringify({ ok: isOk, tool, ...answer, ...more })}\n`);
+  } else if (isOk) terminal.out(`${JSON.stringify(answer.result ?? null, null, 2)}\n`);
+  else if (open === null) terminal.err(failureText(tool, answer));
+  else terminal.err(visibleText(openCallText(tool, answer.agent_turn_id, open, flags)));
 }

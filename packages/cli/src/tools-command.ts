@@ -1,42 +1,39 @@
 // tessera tools ls, show, register, rm: the tool registry of a project in a store.
 
 import { readFileSync } from "node:fs";
-import { BadRequest, errorOf } from "@tessera/protocol";
+import { errorOf } from "@tessera/protocol";
 import { parseToolUpload, storeTools } from "@tessera/runtime";
 import { alignRows } from "./align-rows.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { errorWithTodo } from "./failure.ts";
+import type { ProjectFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
-import { type ProjectFlags, withNode } from "./tool-flags.ts";
+import { unknownTool } from "./unknown-tool.ts";
+import { LOOKING, WRITING, withNode } from "./with-node.ts";
 
 export async function toolsLsCommand(flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  const tools = await withNode(flags, terminal, { sweep: false }, (node) => node.kernel.reads.tools(flags.project));
+  const tools = await withNode(flags, terminal, LOOKING, (node) => node.kernel.reads.tools(flags.project));
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools })}\n`);
-  else if (tools.length === 0) {
-    terminal.out(
-      `project ${flags.project} has no tools\n  what to do  Register one: tessera tools register tool.yaml, or start a bundle that has some.\n`,
-    );
-  } else {
-    const rows = tools.map(({ tool_name, version, target_subject, after_execution, description }) => {
-      return {
-        tool: tool_name,
-        version,
-        target: String(target_subject).split(".").slice(6).join("."),
-        after_execution,
-        description,
-      };
+  else if (tools.length > 0) {
+    const rows = tools.map(({ tool_name, version, target_subject, description }) => {
+      return { tool: tool_name, version, target: String(target_subject).split(".")[6] ?? null, description };
     });
     terminal.out(alignRows(rows));
+  } else {
+    terminal.out(`project ${flags.project} has no tools\n`);
+    terminal.err("  what to do  Register one: tessera tools register FILE, or start a bundle: tessera start DIR.\n");
   }
   return EXIT.ok;
 }
 
 export async function toolsShowCommand(name: string, flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  const tools = await withNode(flags, terminal, { sweep: false }, (node) => node.kernel.reads.tools(flags.project));
-  const tool = tools.find((each) => each.tool_name === name);
-  if (tool === undefined) throw errorOf("not_found", `project ${flags.project} has no tool ${name}`);
-  terminal.out(
-    `${JSON.stringify(flags.json === true ? { ok: true, tool } : tool, null, flags.json === true ? 0 : 2)}\n`,
-  );
+  const tool = await withNode(flags, terminal, LOOKING, async ({ kernel }) => {
+    const found = await kernel.reads.tool(flags.project, name);
+    if (found !== null) return found;
+    throw unknownTool(name, flags.project, namesOf(await kernel.reads.tools(flags.project)));
+  });
+  const isJson = flags.json === true;
+  terminal.out(`${isJson ? JSON.stringify({ ok: true, tool }) : JSON.stringify(tool, null, 2)}\n`);
   return EXIT.ok;
 }
 
@@ -49,31 +46,47 @@ export async function toolsRegisterCommand(
   const definitions = files.flatMap(
     (file) => parseToolUpload(readFile(file), { projectId: flags.project, file }).definitions,
   );
-  const stored = await withNode(flags, terminal, { sweep: false }, (node) =>
-    storeTools(node, flags.project, definitions),
-  );
+  const stored = await withNode(flags, terminal, WRITING, (node) => storeTools(node, flags.project, definitions));
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: stored })}\n`);
-  else
-    terminal.out(alignRows(stored.map(({ tool_name, outcome, version }) => ({ tool: tool_name, version, outcome }))));
+  else terminal.out(alignRows(stored.map(storedRow)));
   return EXIT.ok;
 }
 
+function storedRow({ tool_name, outcome, version }: { tool_name: string; outcome: string; version: number }) {
+  const done = outcome === "duplicate" ? "unchanged" : version === 1 ? "added" : "changed";
+  return { tool: tool_name, version, outcome: done };
+}
+
 export async function toolsRmCommand(name: string, flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  const outcome = await withNode(flags, terminal, { sweep: false }, (node) =>
-    node.kernel.removeTool({ project_id: flags.project, tool_name: name }),
-  );
-  if (outcome.outcome === "rejected") {
-    const why = outcome.code === "conflict" ? "calls of it are still open" : "there is no such tool";
-    throw errorOf(outcome.code, `${name} was not removed from project ${flags.project}: ${why}`);
-  }
+  await withNode(flags, terminal, LOOKING, async ({ kernel }) => {
+    const outcome = await kernel.removeTool({ project_id: flags.project, tool_name: name });
+    if (outcome.outcome !== "rejected") return;
+    if (outcome.code === "conflict") {
+      const todo = "Wait until they have ended, or cancel their turns; then repeat.";
+      throw errorWithTodo(
+        "conflict",
+        `${name} was not removed from project ${flags.project}: calls of it are open`,
+        todo,
+      );
+    }
+    if ((await kernel.reads.tool(flags.project, name)) === null) {
+      throw unknownTool(name, flags.project, namesOf(await kernel.reads.tools(flags.project)));
+    }
+    throw errorOf(outcome.code, `${name} was not removed from project ${flags.project}`);
+  });
   terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, removed: name })}\n` : `removed ${name}\n`);
   return EXIT.ok;
+}
+
+export function namesOf(tools: readonly Readonly<Record<string, unknown>>[]): string[] {
+  return tools.map(({ tool_name }) => String(tool_name));
 }
 
 function readFile(file: string): Uint8Array {
   try {
     return readFileSync(file);
   } catch (error) {
-    throw new BadRequest(`cannot read ${file}: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+    const { code = "unknown" } = error as NodeJS.ErrnoException;
+    throw errorWithTodo("bad_request", `cannot read ${file}: ${code}`, "Check the path.", EXIT.configuration);
   }
 }

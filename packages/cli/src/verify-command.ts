@@ -3,13 +3,11 @@
 import { type VerifyReport, type Violation, verifyStore } from "@tessera/runtime";
 import { alignRows } from "./align-rows.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { StoreFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
-import { type StoreFlags, withStore } from "./store-flags.ts";
+import { withStore } from "./store-flags.ts";
 
-export async function verifyCommand(
-  flags: StoreFlags & { drained?: boolean; json?: boolean },
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function verifyCommand(flags: StoreFlags & { drained?: boolean }, terminal: Terminal): Promise<ExitCode> {
   const drained = flags.drained === true;
   const { name, report } = await withStore(flags, "check", terminal, async (store) => ({
     name: store.place.name,

@@ -4,7 +4,6 @@
 //   createToolRunner    runs a call whose code is here, inline or in a child process
 //   startToolService    the commands of a target, from the bus
 //   startEdgeExecutor   the calls of a target, over HTTP
-//   startToolCaller     turns that are one tool call
 //   builtinTools        bash, file-system, http-fetch, json-query, text-transform, agents, wait
 //   openApiTools        an OpenAPI document as tools; createOpenApiHost runs them, and Jina's
 //
@@ -17,19 +16,12 @@ export {
   type ShellOptions,
   type ShellStatus,
 } from "./builtins/index.ts";
-export {
-  startToolCaller,
-  TOOL_CALLER_TARGET,
-  type ToolCaller,
-  type ToolCallerOptions,
-  type ToolCallRequest,
-} from "./caller/tool-caller.ts";
-export { type LocalCallContext, localInvocation, runLocalCall } from "./calls/local-call.ts";
 export { type CallPort, type RunCallOptions, type RunCallOutcome, runCall } from "./calls/run-call.ts";
 export { connectEdge, type EdgeClient, type EdgeOptions } from "./edge/edge-client.ts";
 export { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "./edge/edge-executor.ts";
 export { type BundleLoadOptions, type LoadedBundle, loadBundleTools } from "./loader/bundle-tools.ts";
-export { createGuardedAgent, type GuardedAgentOptions } from "./net/index.ts";
+export { importEntry } from "./loader/tool-module.ts";
+export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
 export {
   createOpenApiHost,
   credentialGrants,
@@ -40,6 +32,6 @@ export {
 } from "./openapi/index.ts";
 export type { ToolEnvironment } from "./placements/environment.ts";
 export { createIsolatedHost, type IsolatedHost, type IsolatedHostOptions } from "./placements/isolated-host.ts";
-export { createToolRunner, resolveFrom, type ToolRunnerOptions } from "./placements/tool-runner.ts";
+export { createToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
 export { startToolService, type ToolService, type ToolServiceOptions } from "./service/tool-service.ts";
 export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";

@@ -8,6 +8,8 @@ import type { Command, EndedTurn, Wake } from "./outcomes.ts";
 import type { Bus, BusMessage, Ids, KillPoints } from "./ports.ts";
 
 export interface Announcement {
+  /** Sent as they are, before everything else: what an observer should hear first. */
+  readonly messages?: readonly BusMessage[];
   readonly commands?: readonly Command[];
   readonly wakes?: readonly (Wake | null | undefined)[];
   readonly ended?: readonly EndedTurn[];
@@ -59,7 +61,8 @@ export function createAnnouncer(options: {
   }
 
   return {
-    announce({ commands = [], wakes = [], ended = [] }) {
+    announce({ messages = [], commands = [], wakes = [], ended = [] }) {
+      for (const message of messages) gather(message);
       for (const command of commands) gather(commandMessage(command));
       for (const wake of wakes) {
         if (!wake?.worker_target) continue;

@@ -57,9 +57,9 @@ export function createExecutorPort(world: TransitionWorld & { ids: Ids; announce
         return await open({ ...request, claim_id: request.claim_id ?? world.ids.mint("claim") });
       }),
     async claimCalls(request) {
-      checkIds({ project_id: request.project_id });
+      checkIds({ project_id: request.project_id, claim_id: request.claim_id });
       const { project_id, target, executor, principal = null, max = 1, lease_ms = null } = request;
-      const claimId = world.ids.mint("claim");
+      const claimId = request.claim_id ?? world.ids.mint("claim");
       const values = [project_id, target, executor, claimId, principal, Math.min(max, BATCH_ITEMS_MAX), lease_ms];
       return await runOnce<OpenedCall[]>(world, "claim_calls", [...values, moment(world.clock)]);
     },

@@ -18,16 +18,28 @@ export {
   type ApiKeyRole,
   type CreatedApiKey,
 } from "./api-key-port.ts";
-export type { BatchOutcome, BatchPort } from "./batch-port.ts";
+export type {
+  BatchDispatch,
+  BatchDispatchOutcome,
+  BatchOutcome,
+  BatchPort,
+  DueBatch,
+  DueTask,
+} from "./batch-port.ts";
 export type { ExecutorPort } from "./executor-port.ts";
 export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
 export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
 export { checkSchema, MIGRATIONS, type MigrateResult, migrate, SCHEMA_DIGEST, SCHEMA_VERSION } from "./migrate.ts";
 export type * from "./outcomes.ts";
 export * from "./ports.ts";
-export type { CardDocument, EventRow, Reads } from "./reads.ts";
+export type { ProfilePort, ProfileRecord } from "./profile-port.ts";
+export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads } from "./reads.ts";
 export { type AgentRecord, type RegistryPort, type ToolDefinition, toolDigest } from "./registry-port.ts";
+export { type Repetition, repeatEvery } from "./repeat-every.ts";
 export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
 export type { TurnPort } from "./turn-port.ts";
+export { type TurnWatch, watchTurn } from "./turn-watch.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";
+export { WorkSlots } from "./work-slots.ts";
 export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work-source.ts";
+export { keepWorkerAlive, type WorkerLease } from "./worker-lease.ts";

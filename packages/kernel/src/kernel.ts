@@ -9,6 +9,7 @@ import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
 import { commandMessage, wakeMessage } from "./messages.ts";
 import type { Command, Wake } from "./outcomes.ts";
 import type { Bus, BusMessage, Clock, Database, Ids, KillPoints } from "./ports.ts";
+import { createProfilePort, type ProfilePort } from "./profile-port.ts";
 import { createReads, type Reads } from "./reads.ts";
 import { createRegistryPort, type RegistryPort } from "./registry-port.ts";
 import { createSweep, type Sweep } from "./sweeper.ts";
@@ -25,7 +26,7 @@ export interface KernelOptions {
   readonly onWarning?: (warning: string) => void;
 }
 
-export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort, ApiKeyPort {
+export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort, ApiKeyPort, ProfilePort {
   readonly reads: Reads;
   readonly announcer: Announcer;
   /** One round of the sweeper, now. */
@@ -51,6 +52,7 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createRegistryPort(world),
     ...createBatchPort(world),
     ...createApiKeyPort(world),
+    ...createProfilePort(world),
     reads: createReads(database),
     announcer,
     sweep: createSweep(world),
@@ -58,6 +60,7 @@ export function openKernel(options: KernelOptions): Kernel {
       const values = [
         "worker_target" in role ? role.worker_target : null,
         "tool_target" in role ? role.tool_target : null,
+        "tool_target" in role ? (role.project ?? null) : null,
         OVERDUE_MAX,
       ];
       const answer = await runOnce<{ wakes: Wake[]; commands: Command[] }>(world, "overdue_rings", values);

@@ -28,6 +28,27 @@ export interface EventRow extends Row {
   readonly created_at: string;
 }
 
+export interface ProfileRow extends Row {
+  readonly project_id: string;
+  readonly name: string;
+  readonly profile_box_id: string;
+  readonly worker_target: string;
+  readonly tags: readonly string[];
+  readonly description: string;
+  readonly updated_at: string;
+}
+
+/** Every given field must fit. */
+export interface AgentFilter {
+  readonly worker_target?: string;
+  readonly tag?: string;
+  readonly owner_agent_id?: string;
+  readonly profile_box_id?: string;
+  /** Agents behind this id, in the order of ids. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
 export interface Reads {
   /** Input order, duplicates kept, missing ones skipped. */
   cards(projectId: string, cardIds: readonly string[]): Promise<CardDocument[]>;
@@ -36,7 +57,18 @@ export interface Reads {
     boxId: string,
     range?: { from?: number; limit?: number },
   ): Promise<(CardDocument & { pos: number })[]>;
+  box(projectId: string, boxId: string): Promise<Row | null>;
   turn(projectId: string, turnId: string): Promise<Row | null>;
+  /** One page, newest first. */
+  turns(
+    projectId: string,
+    filter?: {
+      readonly status?: string;
+      readonly agent_id?: string;
+      readonly before?: string;
+      readonly limit?: number;
+    },
+  ): Promise<Row[]>;
   head(projectId: string, agentId: string): Promise<Row | null>;
   call(projectId: string, callId: string): Promise<Row | null>;
   callsOfTurn(projectId: string, turnId: string): Promise<Row[]>;
@@ -49,6 +81,13 @@ export interface Reads {
   /** Keys of a project, or all with null. Never a secret or its hash. */
   apiKeys(projectId: string | null): Promise<Row[]>;
   agent(projectId: string, agentId: string): Promise<Row | null>;
+  agents(projectId: string, filter?: AgentFilter): Promise<Row[]>;
+  profile(projectId: string, name: string): Promise<ProfileRow | null>;
+  profiles(projectId: string): Promise<ProfileRow[]>;
+  /** The name that means this box today; null for a box that a newer upload replaced. */
+  profileByBox(projectId: string, boxId: string): Promise<ProfileRow | null>;
+  /** Turns that were enqueued by this one, oldest first. */
+  childTurns(projectId: string, turnId: string): Promise<Row[]>;
   /** Events after a cursor, in an order that never skips one that commits late. */
   eventsAfter(projectId: string, cursor: number, limit?: number): Promise<EventRow[]>;
   batch(projectId: string, batchId: string): Promise<Row | null>;
@@ -64,7 +103,10 @@ export function createReads(database: Database): Reads {
   return {
     cards: (project, ids) => all("cards_by_id", project, ids),
     boxCards: (project, box, range = {}) => all("box_cards", project, box, range.from ?? 0, range.limit ?? ROWS_MAX),
+    box: (project, box) => one("box_by_id", project, box),
     turn: (project, turn) => one("turn_by_id", project, turn),
+    turns: (project, { status = null, agent_id = null, before = null, limit = ROWS_MAX } = {}) =>
+      all("turns_of_project", project, status, agent_id, before, limit),
     head: (project, agent) => one("head_by_agent", project, agent),
     call: (project, call) => one("call_by_id", project, call),
     callsOfTurn: (project, turn) => all("calls_of_turn", project, turn),
@@ -75,6 +117,15 @@ export function createReads(database: Database): Reads {
     apiKeys: (project) => all("api_keys_of_project", project, ROWS_MAX),
     toolByDigest: (project, name, digest) => one("tool_by_digest", project, name, digest),
     agent: (project, agent) => one("agent_by_id", project, agent),
+    agents: (project, filter = {}) => {
+      const { worker_target = null, tag = null, owner_agent_id = null, profile_box_id = null, after = "" } = filter;
+      const limit = filter.limit ?? ROWS_MAX;
+      return all("agents_of_project", project, worker_target, tag, owner_agent_id, profile_box_id, after, limit);
+    },
+    profile: async (project, name) => (await all<ProfileRow>("profile_by_name", project, name))[0] ?? null,
+    profiles: (project) => all("profiles_of_project", project, ROWS_MAX),
+    profileByBox: async (project, box) => (await all<ProfileRow>("profile_by_box", project, box))[0] ?? null,
+    childTurns: (project, turn) => all("turns_by_parent", project, turn, ROWS_MAX),
     eventsAfter: (project, cursor, limit = ROWS_MAX) => all("events_after", project, cursor, limit),
     batch: (project, batch) => one("batch_by_id", project, batch),
     deadLetters: (project, limit = ROWS_MAX) => all("dead_letters_of_project", project, limit),

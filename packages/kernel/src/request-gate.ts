@@ -5,10 +5,12 @@
 
 import {
   ARGUMENTS_BYTES_MAX,
+  CARD_METADATA_BYTES_MAX,
   CGError,
   type JsonObject as GatedObject,
   gateJson,
   isCardType,
+  isJsonObject,
   parseId,
   parseSubject,
   validateCardContent,
@@ -44,18 +46,49 @@ export function checkIds(ids: Readonly<Record<string, string | null | undefined>
   }
 }
 
+const CARD_KEYS: ReadonlySet<string> = new Set([
+  "card_id",
+  "project_id",
+  "type",
+  "content",
+  "author_id",
+  "step_id",
+  "tool_calls",
+  "metadata",
+  "ttl_seconds",
+  "trace_id",
+]);
+
 export function gateCard(card: CardDraft): CardDraft {
+  const unknown = Object.keys(card).find((key) => !CARD_KEYS.has(key));
+  if (unknown !== undefined) {
+    throw new CGError("invalid_card", `a card has no field ${JSON.stringify(unknown.slice(0, 64))}`, {
+      details: { field: unknown.slice(0, 64) },
+    });
+  }
   checkIds({ card_id: card.card_id, step_id: card.step_id });
   if (!isCardType(card.type)) {
     throw new CGError("invalid_card", `there is no card type ${JSON.stringify(card.type)}`, {
       details: { field: "type" },
     });
   }
-  return { ...card, content: validateCardContent(card.type, card.content) as unknown as JsonObject };
+  const metadata = card.metadata === undefined ? {} : { metadata: gateMetadata(card.metadata) };
+  return { ...card, ...metadata, content: validateCardContent(card.type, card.content) as unknown as JsonObject };
+}
+
+function gateMetadata(metadata: JsonObject): JsonObject {
+  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX }) as unknown as JsonObject;
 }
 
 export function gateArguments(value: unknown): GatedObject {
-  return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as GatedObject;
+  const args = gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX });
+  if (isJsonObject(args)) return args;
+  throw new CGError("invalid_card", "the arguments of a call are an object", { details: { field: "arguments" } });
+}
+
+/** A turn's own settings: bounded like arguments, which they may hold. */
+export function gateRuntimeConfig(config: JsonObject | undefined): JsonObject | undefined {
+  return config && (gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX }) as unknown as JsonObject);
 }
 
 /** A command goes to a tool or a system service of the call's own project (reference §5.6). */

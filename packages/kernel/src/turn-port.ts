@@ -5,8 +5,10 @@ import {
   AFTER_EXECUTION_DEFAULT,
   ATTEMPTS_MAX_DEFAULT,
   CALL_DEADLINE_MARGIN_MS,
+  CGError,
   DEFER_DELAYS_MS,
   DEFERRALS_MAX,
+  TOOL_NAME_PATTERN,
   TOOL_TIMEOUT_MS,
 } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -33,8 +35,8 @@ import type {
   WorkerRequest,
   WriteOutcome,
 } from "./outcomes.ts";
-import type { Ids } from "./ports.ts";
-import { answering, checkIds, checkTarget, gateArguments, gateCard } from "./request-gate.ts";
+import type { BusMessage, Ids } from "./ports.ts";
+import { answering, checkIds, checkTarget, gateArguments, gateCard, gateRuntimeConfig } from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
 export interface TurnPort {
@@ -52,8 +54,8 @@ export interface TurnPort {
   /** Commit points C and D of a step whose calls were all local. */
   applyResults(request: ApplyRequest): Promise<ApplyOutcome>;
   appendCards(request: TurnHold & { readonly cards: readonly CardDraft[] }): Promise<WriteOutcome>;
-  /** Commit point E. */
-  finishTurn(request: FinishRequest): Promise<FinishOutcome>;
+  /** Commit point E. `messages` are published after the commit and before the terminal event (reference §7.4). */
+  finishTurn(request: FinishRequest, messages?: readonly BusMessage[]): Promise<FinishOutcome>;
   /** Gives the turn back for later; the delay follows the reason (reference §6.4). */
   deferTurn(hold: TurnHold, reason: keyof typeof DEFER_DELAYS_MS): Promise<DeferOutcome>;
   stopTurn(request: StopRequest): Promise<StopOutcome>;
@@ -100,6 +102,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
         checkIds({ correlation_id: request.correlation_id, output_box_id: request.output_box_id });
         const outcome = await enqueue({
           ...(request as unknown as JsonObject),
+          runtime_config: gateRuntimeConfig(request.runtime_config),
           agent_turn_id,
           trace_id: request.trace_id ?? ids.traceId(),
           span_id: request.span_id ?? ids.spanId(),
@@ -143,10 +146,11 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
     applyResults: (request) => apply(request),
     appendCards: (request) => answering(() => append({ ...request, cards: request.cards.map(gateCard) })),
 
-    async finishTurn(request) {
+    async finishTurn(request, messages = []) {
       const outcome = await answering(() => finish(gateFinish(request)));
       if (outcome.outcome !== "accepted") return outcome;
       announcer.announce({
+        messages,
         wakes: [outcome.wake],
         ended: [
           {
@@ -206,6 +210,9 @@ type CompleteCall = ReturnType<typeof completeCall>;
 function completeCall(call: CallDraft, projectId: string, ids: Ids) {
   checkIds({ tool_call_id: call.tool_call_id, card_id: call.card_id });
   checkTarget(call.target_subject, projectId);
+  if (!TOOL_NAME_PATTERN.test(call.tool_name)) {
+    throw new CGError("invalid_card", "a call names its tool", { details: { field: "tool_name" } });
+  }
   const isLocal = call.local === true;
   const capability = isLocal ? mintCapability(ids) : null;
   const item = {

@@ -10,7 +10,10 @@ import type { Bus, BusMessage, Clock, Delivery, SubscribeOptions, Subscription }
 import { repeatEvery } from "./repeat-every.ts";
 
 /** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
-export type WorkRole = { readonly worker_target: string } | { readonly tool_target: string };
+export type WorkRole =
+  | { readonly worker_target: string }
+  /** `project`: of this one only. */
+  | { readonly tool_target: string; readonly project?: string };
 
 export interface WorkSourceOptions {
   readonly bus: Bus;

@@ -139,3 +139,135 @@ describe("a batch", () => {
     ).toEqual({ outcome: "accepted" });
   });
 });
+
+describe("the child of a task", () => {
+  /** A batch of one task, ready to be dispatched to an agent. */
+  async function ready() {
+    const { request, turn, batch_id, tasks } = await openBatch(1);
+    await fx.kernel.openBatch(request);
+    const agent = await fx.newAgent();
+    const context_box_id = fx.ids.mint("box");
+    await fx.kernel.putBox({ project_id: PROJECT, box_id: context_box_id });
+    const dispatch = (only_idle = false, kernel = fx.kernel) =>
+      kernel.dispatchBatchTask({
+        project_id: PROJECT,
+        batch_task_id: tasks[0] ?? "",
+        only_idle,
+        turn: {
+          project_id: PROJECT,
+          agent_id: agent,
+          agent_turn_id: `turn_${batch_id}`,
+          correlation_id: tasks[0] ?? "",
+          parent_agent_turn_id: turn.agent_turn_id,
+          context_box_id,
+        },
+      });
+    const task = async () =>
+      ((await fx.kernel.reads.batch(PROJECT, batch_id))?.tasks as { status: string }[] | undefined)?.[0];
+    return { turn, agent, batch_id, dispatch, task };
+  }
+
+  it("is started once, whoever asks and how often", async () => {
+    const { dispatch, agent, task } = await ready();
+    const other = fx.anotherKernel(await fx.store.another());
+    const outcomes = await Promise.all([dispatch(), dispatch(false, other), dispatch(), dispatch(false, other)]);
+    expect(outcomes.map((outcome) => outcome.outcome).sort()).toEqual([
+      "accepted",
+      "duplicate",
+      "duplicate",
+      "duplicate",
+    ]);
+    expect(await task()).toMatchObject({ status: "dispatched" });
+    expect(await fx.query("select agent_turn_id from state.agent_turns where agent_id = $1", [agent])).toHaveLength(1);
+  });
+
+  it("on a busy agent is put off by 2, 4, 8, 16 and 30 seconds, and then the task has failed", async () => {
+    const { dispatch, agent, task } = await ready();
+    await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: agent });
+    for (const seconds of [2, 4, 8, 16, 30]) {
+      const outcome = await dispatch(true);
+      expect(outcome).toMatchObject({ outcome: "rejected", code: "agent_busy" });
+      expect(await dispatch(true), "not before its time").toMatchObject({ code: "conflict" });
+      await fx.clock.advance(seconds * 1_000);
+    }
+    expect(await dispatch(true)).toEqual({ outcome: "rejected", code: "dispatch_retry_exhausted" });
+    expect(await task()).toMatchObject({ status: "failed", error_detail: { code: "dispatch_retry_exhausted" } });
+  });
+
+  it("is not started when the turn that waits for it was stopped", async () => {
+    const { dispatch, turn, agent } = await ready();
+    await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id });
+    expect(await dispatch()).toMatchObject({ outcome: "rejected", code: "conflict" });
+    expect(await fx.query("select 1 from state.agent_turns where agent_id = $1", [agent])).toEqual([]);
+  });
+
+  it("that ends makes its batch due, and a batch that only waits is handed to nobody", async () => {
+    const { dispatch, agent, batch_id } = await ready();
+    const due = async () => (await fx.kernel.takeDueBatches(100)).find((batch) => batch.batch_id === batch_id);
+    expect((await due())?.tasks).toMatchObject([{ status: "pending", is_due: true }]);
+    expect(await due(), "it was given away a moment ago").toBeUndefined();
+    await dispatch();
+    await fx.clock.advance(5_000);
+    expect((await due())?.tasks).toMatchObject([{ status: "dispatched", is_running: true }]);
+    await fx.clock.advance(60_000);
+    expect(await due()).toBeUndefined();
+    await fx.finish(await fx.resumed(agent, await fx.newWorker()));
+    expect((await due())?.tasks).toMatchObject([{ status: "success", is_running: false }]);
+    expect(await due()).toBeUndefined();
+    await fx.clock.advance(5_000);
+    expect(await due(), "whoever had it may have died").toBeDefined();
+  });
+});
+
+describe("batches that are due", () => {
+  it("are given to one of several who ask at once", async () => {
+    const mine = new Set<string>();
+    for (let n = 0; n < 8; n += 1) {
+      const { request, batch_id } = await openBatch(1);
+      await fx.kernel.openBatch(request);
+      mine.add(batch_id);
+    }
+    const other = fx.anotherKernel(await fx.store.another());
+    const takes = await Promise.all([fx.kernel, other, fx.kernel, other].map((kernel) => kernel.takeDueBatches(3)));
+    takes.push(await fx.kernel.takeDueBatches(100));
+    const taken = takes.flat().map((batch) => batch.batch_id);
+    expect(new Set(taken).size, "none twice").toBe(taken.length);
+    expect(taken).toEqual(expect.arrayContaining([...mine]));
+  });
+});
+
+describe("a stopped turn", () => {
+  it("names its open children until none is left, and gets no more of them", async () => {
+    const parent = await fx.started();
+    const child = await fx.newAgent();
+    const enqueue = () =>
+      fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: child, parent_agent_turn_id: parent.agent_turn_id });
+    const children = [await enqueue(), await enqueue()].map((outcome) =>
+      outcome.outcome === "rejected" ? "" : outcome.agent_turn_id,
+    );
+    const listed = async () => (await fx.kernel.childrenOfStopped(100)).map((turn) => turn.agent_turn_id);
+    expect(await listed()).not.toContain(children[0]);
+    await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: parent.agent_turn_id });
+    expect(await listed()).toEqual(expect.arrayContaining(children));
+    expect(await enqueue()).toEqual({ outcome: "rejected", code: "canceled" });
+    for (const agent_turn_id of children) await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id });
+    expect(await listed()).toEqual([]);
+  });
+});
+
+describe("the budget of a trace", () => {
+  it("is the first ancestor's: children with traces of their own spend it too", async () => {
+    const parent = await fx.started();
+    const trace = (await fx.kernel.reads.turn(PROJECT, parent.agent_turn_id))?.trace_id;
+    await fx.query("update state.trace_budgets set turns = 999 where trace_id = $1", [trace]);
+    const enqueue = async () =>
+      fx.kernel.enqueueTurn({
+        project_id: PROJECT,
+        agent_id: await fx.newAgent(),
+        parent_agent_turn_id: parent.agent_turn_id,
+        trace_id: fx.ids.traceId(),
+      });
+    expect((await enqueue()).outcome).toBe("accepted");
+    expect(await enqueue()).toEqual({ outcome: "rejected", code: "trace_budget_exceeded" });
+  });
+});

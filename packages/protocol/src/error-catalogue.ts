@@ -101,6 +101,7 @@ export const ERROR_CATALOGUE = {
   tool_timeout: { class: "ToolTimeout", http: 504, retry: "never", meaning: "The tool gave no result before its deadline.", todo: "Raise the tool's timeout, or ask for less." },
   tool_not_in_catalog: { class: "NotFound", http: 404, retry: "never", meaning: "The model called a tool that this step does not offer.", todo: "Call one of the offered tools." },
   tool_definition_missing: { class: "NotFound", http: 404, retry: "never", meaning: "The tool has no definition in this project.", todo: "Register the tool." },
+  stale_tool_definition: { class: "NotFound", http: 404, retry: "never", meaning: "The call was made with a definition that this host has no code for: the tool was removed or moved meanwhile.", todo: "Call the tool again as it is defined now, or use another one." },
   too_many_calls: { class: "BadRequest", http: 400, retry: "never", meaning: "One step asked for more calls than allowed; the surplus was not run.", todo: "Ask for the rest in the next step." },
 
   // Turns, agents, inbox
@@ -185,6 +186,9 @@ export const ERROR_CATALOGUE = {
   E_TOOL_INVALID_ARGS: { class: "BadRequest", http: 400, retry: "never", meaning: "The arguments do not fit the tool's parameters.", todo: "Call again with arguments that fit." },
   E_TOOL_NOT_FOUND: { class: "NotFound", http: 404, retry: "never", meaning: "The tool has no handler.", todo: "Export the handler." },
   E_TOOL_NOT_IN_CATALOG: { class: "NotFound", http: 404, retry: "never", meaning: "This step does not offer the tool.", todo: "Call one of the offered tools." },
+
+  // Extensions
+  E_EXT_LOAD: { class: "BadRequest", http: 400, retry: "never", meaning: "An extension's module cannot be loaded or exports no `register`.", todo: "Export `register(api, config)` from its entry." },
 
   // Configuration bundles
   E_CONFIG_UNSUPPORTED_API_VERSION: { class: "BadRequest", http: 400, retry: "never", meaning: "`apiVersion` is not supported.", todo: "Use `goondan.ai/v1`." },

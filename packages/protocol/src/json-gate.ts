@@ -77,6 +77,8 @@ class JsonWalk {
   #bytesAtLeast = 0;
   #bytesAtMost = 0;
   #keys = 0;
+  /** The store writes numbers without an exponent: 1.5e-290 is 292 characters there, and its limit counts them. */
+  #zeros = 0;
 
   constructor(bytesMax: number, depthMax: number, keysMax: number) {
     this.#bytesMax = bytesMax;
@@ -90,8 +92,9 @@ class JsonWalk {
       if (frame.keys === null) this.#copyElements(frame);
       else this.#copyMembers(frame, frame.keys);
     }
-    if (this.#bytesAtMost > this.#bytesMax && Buffer.byteLength(JSON.stringify(root)) > this.#bytesMax) {
-      throw tooLarge(this.#bytesMax);
+    if (this.#bytesAtMost > this.#bytesMax) {
+      const bytes = Buffer.byteLength(JSON.stringify(root)) + this.#zeros;
+      if (bytes > this.#bytesMax) throw tooLarge(this.#bytesMax);
     }
     return root;
   }
@@ -156,7 +159,9 @@ class JsonWalk {
         type: "number",
       });
     }
-    this.#count(1, 26);
+    const zeros = leadingZeros(value);
+    this.#zeros += zeros;
+    this.#count(1 + zeros, 26 + zeros);
     return value === 0 ? 0 : value; // -0 becomes 0
   }
 
@@ -237,6 +242,12 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 function invalidEncoding(cause?: unknown): CGError {
   return new BadRequest("the bytes are not UTF-8 without a byte order mark", { code: "invalid_encoding", cause });
+}
+
+/** How many zeros plain notation adds to what JSON writes with a negative exponent. */
+function leadingZeros(value: number): number {
+  const size = Math.abs(value);
+  return size === 0 || size >= 1e-6 ? 0 : Math.ceil(-Math.log10(size));
 }
 
 function tooLarge(bytesMax: number): CGError {

@@ -346,6 +346,7 @@ tool_crashed Internal 500 never
 tool_timeout ToolTimeout 504 never
 tool_not_in_catalog NotFound 404 never
 tool_definition_missing NotFound 404 never
+stale_tool_definition NotFound 404 never
 too_many_calls BadRequest 400 never
 agent_not_found NotFound 404 never
 agent_busy Conflict 409 later
@@ -416,6 +417,7 @@ E_TOOL Internal 500 never
 E_TOOL_INVALID_ARGS BadRequest 400 never
 E_TOOL_NOT_FOUND NotFound 404 never
 E_TOOL_NOT_IN_CATALOG NotFound 404 never
+E_EXT_LOAD BadRequest 400 never
 E_CONFIG_UNSUPPORTED_API_VERSION BadRequest 400 never
 E_CONFIG_UNKNOWN_KIND BadRequest 400 never
 E_CONFIG_INVALID_NAME BadRequest 400 never

@@ -2,7 +2,7 @@
 //
 //   C1. Waiting is only looking: giving up changes nothing, the turn goes on, and asking again with its id finds it.
 
-import type { ToolCaller, ToolCallRequest } from "@tessera/executor";
+import type { ToolCaller, ToolCallRequest } from "@tessera/agent";
 import type { CardDocument, Clock } from "@tessera/kernel";
 import { errorOf, isJsonObject } from "@tessera/protocol";
 import type { Node } from "./open-node.ts";

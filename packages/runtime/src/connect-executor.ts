@@ -25,7 +25,7 @@ export async function connectExecutor(options: {
   const { url, apiKey, nats, onWarning } = options;
   const bus = await openBus({ kind: "memory", name: "memory" }, { nats, onWarning });
   return {
-    edge: connectEdge({ url, apiKey, clock: systemClock }),
+    edge: connectEdge({ url, apiKey, clock: systemClock, mintClaimId: () => systemIds.mint("claim") }),
     bus,
     clock: systemClock,
     ids: systemIds,

@@ -4,6 +4,7 @@
 //   openStore      a database: a PGlite directory, PostgreSQL, or PGlite in memory
 //   openNode       a store with a bus, the kernel and a running sweeper
 //   openToolHost   the tools of a node: loaded, registered, served
+//   openAgents     the agents of a node: deployed, worked on, delegating
 //   openApi        the HTTP API of a node
 //   callTool       one durable tool call, awaited
 //   connectExecutor  what an executor outside of any node needs
@@ -11,11 +12,12 @@
 //
 // Every failure to open or use a store is a CGError (store-error.ts); drivers' own errors do not leave this package.
 
-export { startToolCaller, type ToolCaller } from "@tessera/executor";
+export { startToolCaller, type ToolCaller } from "@tessera/agent";
 export { API_KEY_ROLES, type ApiKeyRole } from "@tessera/kernel";
 export { parseToolUpload } from "@tessera/tool/resources";
 export { awaitToolCall, callTool, type ToolCallAnswer } from "./call-tool.ts";
 export { connectExecutor, type ExecutorLink } from "./connect-executor.ts";
+export { type Agents, type AgentsOptions, openAgents } from "./open-agents.ts";
 export { API_PORT, type Api, type ApiOptions, openApi } from "./open-api.ts";
 export { type BusConfiguration, openBus } from "./open-bus.ts";
 export { type Log, openLog } from "./open-log.ts";

@@ -1,8 +1,9 @@
-// The HTTP API of a node: the executor edge and the tool registry.
+// The HTTP API of a node: the executor edge, the tool registry, turns.
 
-import { openServer, type Server } from "@tessera/server";
+import type { Server } from "@tessera/server";
 import { isReservedToolName } from "@tessera/tool";
 import { parseToolUpload } from "@tessera/tool/resources";
+import { agentPorts } from "./agent-ports.ts";
 import { openLocalKey } from "./local-key.ts";
 import type { Node } from "./open-node.ts";
 
@@ -33,6 +34,8 @@ export async function openApi(options: ApiOptions): Promise<Api> {
   const { node, host = "127.0.0.1", port = API_PORT, envAllowList, onWarning } = options;
   const key = await openLocalKey({ kernel: node.kernel, place: node.store.place, given: options.apiKey });
   try {
+    // Loaded here: most processes serve no HTTP, and its framework takes as long to load as all the rest.
+    const { openServer } = await import("@tessera/server");
     const server = await openServer({
       kernel: { ...node.kernel, authenticate: key.authenticate },
       tools: {
@@ -40,6 +43,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
           parseToolUpload(bytes, { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) }) as never,
         isReservedName: isReservedToolName,
       },
+      agents: agentPorts(node),
       bus: node.bus,
       clock: node.clock,
       ids: node.ids,

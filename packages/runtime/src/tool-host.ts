@@ -3,14 +3,16 @@
 //   H1. Definitions are written to the project before anything runs, so that a call pins what it was made with. The same
 //       definition again changes nothing.
 //   H2. A tool of placement `service` whose code is here is served here: one service for each target. Others serve the rest.
-//   H3. Definitions that are nothing but a description of an HTTP API (`options.jina`, `options.openapi`) need no code; the
-//       service of their target runs them.
+//   H3. A host is for one project: it hears, looks for and runs nothing of another (resolve-tool.ts). Definitions that are
+//       nothing but a description of an HTTP API (`options.jina`, `options.openapi`) need no code; the service of their
+//       target runs them.
 //   H4. A credential goes only to the hosts it is for: those that tools of this bundle name, and Jina's own.
 //   H5. A workspace that nobody chose lies beside the store, or, without a directory, is removed at the end.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createAgentRuntime } from "@tessera/agent";
 import {
   builtinTools,
   createGuardedAgent,
@@ -18,6 +20,7 @@ import {
   createOpenApiHost,
   createToolRunner,
   credentialGrants,
+  type LoadedBundle,
   loadBundleTools,
   openWorkspaces,
   type ShellOptions,
@@ -35,6 +38,7 @@ import {
 import { ToolRegistry } from "@tessera/tool/catalog";
 import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
 import type { Node } from "./open-node.ts";
+import { createResolve } from "./resolve-tool.ts";
 import { storeTools } from "./store-tools.ts";
 
 export interface ToolHostOptions {
@@ -49,6 +53,8 @@ export interface ToolHostOptions {
   readonly shell?: ShellOptions;
   /** Targets whose HTTP-described tools are run here. */
   readonly openApiTargets?: readonly string[];
+  /** How their requests go out; default: to public addresses only. Whoever gives one closes it. */
+  readonly dispatcher?: ReturnType<typeof createGuardedAgent>;
   readonly workspaces?: string | undefined;
   /** Where `envs` and credentials are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -69,9 +75,17 @@ export interface ToolHost {
   readonly runner: ToolRunner;
   /** Everything this process can run. */
   readonly registry: ToolRegistry;
+  /** What else the bundle holds: agents and their like. */
+  readonly bundle: LoadedBundle | null;
+  /** Names of the built-in tools, offered here or not. */
+  readonly builtinNames: readonly string[];
+  /** Offers built-in tools in the project, by name: those that an agent of it refers to. */
+  offerBuiltins(toolNames: readonly string[]): Promise<void>;
   readonly services: readonly ToolService[];
   readonly targets: readonly string[];
   isHosted(toolName: string): boolean;
+  /** Lets tools that extensions registered be run here, too. */
+  useExtensions(toolOf: (invocation: ToolInvocation) => RegisteredTool | null): void;
   close(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
@@ -92,6 +106,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
   const { node, project, env, onWarning } = options;
   const { clock } = node;
   const closing: (() => Promise<void>)[] = [];
+  let stopOptions: { readonly graceMs?: number } = {};
   const close = async () => {
     for (const step of closing.splice(0).reverse()) await step();
   };
@@ -99,12 +114,16 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const place = await workspaceRoot(options);
     closing.push(place.close);
     const isolated = createIsolatedHost({ clock, env, cacheDir: join(place.root, ".cache"), onWarning });
+    closing.push(() => isolated.close()); // also where loading fails: a child that nobody ends keeps this process alive
     const builtins = builtinTools({ clock, ...(options.shell === undefined ? {} : { shell: options.shell }) });
-    const loaded = await loadAll(options, isolated);
+    const bundle = await loadBundle(options, isolated);
+    const loaded = [...(bundle?.tools ?? []), ...(options.tools ?? [])];
     const registry = new ToolRegistry();
-    for (const tool of [...loaded, ...builtins]) registry.register(tool);
-    const dispatcher = createGuardedAgent();
-    closing.push(() => dispatcher.close());
+    const wanted = new Set(options.builtins ?? []);
+    const offered = [...loaded, ...builtins.filter(({ definition }) => wanted.has(toolPolicy(definition).resource))];
+    for (const tool of offered) registry.register(tool);
+    const dispatcher = options.dispatcher ?? createGuardedAgent();
+    if (options.dispatcher === undefined) closing.push(() => dispatcher.close());
     const openApi = createOpenApiHost({
       dispatcher,
       env,
@@ -112,18 +131,13 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
       clock,
       onWarning,
     });
-    const resolve = (invocation: ToolInvocation): RegisteredTool | null => {
-      const known = registry.get(invocation.tool_name);
-      const definition = invocation.definition ?? known?.definition;
-      if (definition === undefined || (known?.code ?? null) !== null) return known ?? null;
-      return { definition, code: openApi.codeFor(definition, invocation) }; // H3
-    };
+    const ownTool = createResolve({ project, registry, openApi, envAllowList: options.envAllowList });
+    let extensionTool: Parameters<ToolHost["useExtensions"]>[0] = () => null;
+    const resolve = (invocation: ToolInvocation) => extensionTool(invocation) ?? ownTool(invocation);
     const environment = { env, ...(options.envAllowList === undefined ? {} : { allowList: options.envAllowList }) };
     const workspaces = await openWorkspaces(place.root);
     const runner = createToolRunner({ resolve, isolated, workspaces, environment, clock, onWarning });
     closing.push(() => runner.close());
-    const wanted = new Set(options.builtins ?? []);
-    const offered = [...loaded, ...builtins.filter(({ definition }) => wanted.has(toolPolicy(definition).resource))];
     await storeTools(
       node,
       project,
@@ -131,16 +145,19 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     ); // H1
     const targets = options.serve === false ? [] : servedTargets(loaded, options.openApiTargets ?? OPENAPI_TARGETS);
     const services: ToolService[] = [];
+    closing.push(async () => void (await Promise.all(services.map((service) => service.stop(stopOptions)))));
     for (const [target, versions] of targets) {
       services.push(
         await startToolService({
           ...node,
+          project, // tools of another project are another host's, whatever they are called
           target,
           versions: [...versions],
           runner,
           executor: options.executor,
           ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
           ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+          runtimeFor: (call) => createAgentRuntime({ kernel: node.kernel, clock, caller: call }),
           ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
           onWarning,
         }),
@@ -149,11 +166,27 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     return {
       runner,
       registry,
+      bundle,
+      builtinNames: builtins.map(({ definition }) => definition.tool_name),
+      async offerBuiltins(names) {
+        const more = builtins.filter(({ definition }) => {
+          return names.includes(definition.tool_name) && registry.get(definition.tool_name) === undefined;
+        });
+        for (const tool of more) registry.register(tool);
+        await storeTools(
+          node,
+          project,
+          more.map(({ definition }) => definition),
+        );
+      },
       services,
       targets: targets.map(([target]) => target),
+      useExtensions(toolOf) {
+        extensionTool = toolOf;
+      },
       isHosted: (name) => (registry.get(name)?.code ?? null) !== null,
-      async close(grace) {
-        await Promise.all(services.map((service) => service.stop(grace)));
+      async close(grace = {}) {
+        stopOptions = grace;
         await close();
       },
     };
@@ -163,20 +196,21 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
   }
 }
 
-async function loadAll(
-  { bundle, tools = [], onWarning }: ToolHostOptions,
+async function loadBundle(
+  { bundle, onWarning }: ToolHostOptions,
   isolated: ReturnType<typeof createIsolatedHost>,
-): Promise<RegisteredTool[]> {
-  if (bundle === undefined) return [...tools];
+): Promise<LoadedBundle | null> {
+  if (bundle === undefined) return null;
   const loaded = await loadBundleTools(bundle, { isolated }).catch((error: NodeJS.ErrnoException) => {
     if (CGError.is(error) || error.code === undefined) throw error;
-    throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`);
+    const details = { kind: "missing_bundle", errno: error.code };
+    throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`, { details });
   });
   if (loaded.mistakes.length > 0) throw errorOfMistakes(loaded.mistakes as readonly [Mistake, ...Mistake[]]);
   for (const { file, line, column, pointer } of loaded.ignored) {
     onWarning(`${file}:${line}:${column}: ${pointer} has no meaning here and is ignored`);
   }
-  return [...loaded.tools, ...tools];
+  return loaded;
 }
 
 /** H2, H3: target → the protocol versions of its commands. */

@@ -4,16 +4,11 @@
 //       runs loses it by its lease.
 //   C2. The database is asked first, again at every ring, and at least every second (work-bells.ts).
 
-import type { Kernel, OpenedCall } from "@tessera/kernel";
+import type { ClaimRequest, Kernel, OpenedCall } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { LOOK_EVERY_MS, type WorkBells } from "./work-bells.ts";
 
-export interface ClaimOrder {
-  readonly project_id: string;
-  readonly target: string;
-  readonly executor: string;
-  readonly principal: string;
-  readonly max: number;
+export interface ClaimOrder extends ClaimRequest {
   readonly wait_ms: number;
 }
 

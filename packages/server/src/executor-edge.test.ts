@@ -41,7 +41,8 @@ async function waitingServer(options: Partial<ServerOptions> = {}) {
   const server = await fx.another({ kernel: { ...fx.kernel, claimCalls }, ...options });
   return {
     server,
-    claim: (wait_ms = 30_000) => fx.send("POST", CLAIM, { key: "executor", json: { wait_ms } }, server),
+    claim: (wait_ms = 30_000, { key = "executor", ...json }: { key?: string; claim_id?: string } = {}) =>
+      fx.send("POST", CLAIM, { key, json: { wait_ms, ...json } }, server),
     waits: () => waitFor(() => seen.looks > 0, { what: "a claim that waits" }),
     looks: () => seen.looks,
   };
@@ -158,13 +159,53 @@ describe("claim", () => {
     expect((await fx.kernel.reads.call(PROJECT, call?.tool_call_id ?? ""))?.claimed_by).toBeNull();
   });
 
-  it("past the number that may wait is answered 429", async () => {
-    const edge = await waitingServer({ limits: { longPollsMax: 1 } });
+  it("past the number that may wait for one key is answered 429, while other keys wait and nobody else is hindered", async () => {
+    const edge = await waitingServer({ limits: { longPollsPerKeyMax: 1 } });
     const waiting = edge.claim();
     await edge.waits();
     expect(await edge.claim()).toMatchObject({ status: 429, body: { error_code: "rate_limited" } });
+    expect((await edge.claim(0)).status).toBe(200);
+    const other = edge.claim(30_000, { key: "executor2" });
+    await waitFor(() => edge.looks() === 3, { what: "the other key to wait" });
+    await edge.server.close();
+    expect([(await waiting).status, (await other).status]).toEqual([200, 200]);
+  });
+
+  it("past the number that may wait in all is answered 429, whatever its key", async () => {
+    const edge = await waitingServer({ limits: { longPollsMax: 1 } });
+    const waiting = edge.claim();
+    await edge.waits();
+    expect((await edge.claim(30_000, { key: "executor2" })).status).toBe(429);
     await edge.server.close();
     expect((await waiting).status).toBe(200);
+  });
+
+  it("that comes again with its id gives the same calls, and the capabilities that were lost are worth nothing", async () => {
+    const made = await fx.suspended([{}, {}]);
+    const ids = (answer: Awaited<ReturnType<typeof claim>>) =>
+      answer.body.calls.map((call: { tool_call_id: string }) => call.tool_call_id);
+    const lost = await claim({ max: 2, claim_id: "claim_1" });
+    expect(ids(lost)).toEqual(made.map((call) => call.tool_call_id));
+    expect((await claim({ max: 2, claim_id: "claim_2" })).body.calls).toEqual([]);
+    expect((await claim({ max: 2, claim_id: "claim_1" }, "executor2")).body.calls).toEqual([]);
+    const again = await claim({ max: 2, claim_id: "claim_1" });
+    expect(ids(again)).toEqual(ids(lost));
+    expect(again.body.calls[0].attempt).toBe(1);
+    const result = { status: "success", result: 1 };
+    expect((await fx.about({ ...made[0], opened: lost.body.calls[0] } as never, "report", result)).status).toBe(403);
+    expect((await fx.about({ ...made[0], opened: again.body.calls[0] } as never, "report", result)).status).toBe(200);
+    expect(await claim({ claim_id: "no id" })).toMatchObject({ status: 400, body: { error_code: "bad_request" } });
+  });
+
+  it("that comes again with its id ends the one before, which takes no calls any more", async () => {
+    const edge = await waitingServer();
+    const first = edge.claim(30_000, { claim_id: "claim_3" });
+    await edge.waits();
+    expect((await edge.claim(0, { claim_id: "claim_3" })).body.calls).toEqual([]);
+    expect((await first).body.calls).toEqual([]);
+    await fx.suspended();
+    expect((await claim()).body.calls).toHaveLength(1);
+    await edge.server.close();
   });
 });
 
@@ -177,6 +218,18 @@ describe("open", () => {
       expect(answer.status, answer.text).toBe(200);
       expect(Object.keys(answer.body).sort()).toEqual(CALL_FIELDS);
     }
+  });
+
+  it("that comes again with its id is the same claim", async () => {
+    const [call] = await fx.suspended();
+    const ask = (claim_id: string) =>
+      open(call?.tool_call_id ?? "", { headers: { "cg-call-ticket": call?.ticket ?? "" }, json: { claim_id } });
+    const lost = await ask("claim_1");
+    const again = await ask("claim_1");
+    expect(again.status, again.text).toBe(200);
+    expect(again.body).toMatchObject({ attempt: 1, tool_call_id: call?.tool_call_id });
+    expect(again.body.capability).not.toBe(lost.body.capability);
+    expect((await ask("claim_2")).status).toBe(409);
   });
 
   it("is answered 409 for a call that somebody holds, that is settled, or with a ticket that was used", async () => {
@@ -275,6 +328,21 @@ describe("result-card and report", () => {
       after_execution: "suspend",
     });
     expect(answer.body).toEqual({ outcome: "accepted", tool_result_card_id });
+  });
+
+  it("keep the id of a card that its author names, and refuse one that is signed by another", async () => {
+    const call = await fx.held();
+    const content = { status: "success", result: { n: 1 } };
+    const named = { card_id: "card_of_mine", author_id: "tool.echo", function_name: "echo__run" };
+    for (const wrong of [{ author_id: "tool.other" }, { function_name: "echo__other" }]) {
+      const answer = await fx.about(call, "result-card", { content, ...named, ...wrong });
+      expect(answer.body.error_code, answer.text).toBe("protocol_violation");
+    }
+    expect(await fx.about(call, "result-card", { content, card_id: "no id" })).toMatchObject({ status: 400 });
+    const saved = await fx.about(call, "result-card", { content, ...named });
+    expect(saved.body, saved.text).toEqual({ tool_result_card_id: "card_of_mine" });
+    const report = { tool_result_card_id: "card_of_mine", status: "success", after_execution: "suspend" };
+    expect((await fx.about(call, "report", report)).status).toBe(200);
   });
 
   it("give a retryable failure back for another attempt, and say when", async () => {

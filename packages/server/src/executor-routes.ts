@@ -4,6 +4,7 @@
 //   E2. An executor's key works for its targets only, with a ticket or without. On a bus that everybody hears, a ticket is
 //       no secret between the tools of one project.
 //   E3. Whether a report is right is the kernel's to say (refusals.ts renders it), so that it has one answer on every way in.
+//   E4. An executor that lost the answer to a claim asks again with the same claim_id: the same calls, new capabilities.
 
 import type { ApiKeyIdentity, Kernel, ResultContent } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
@@ -11,6 +12,7 @@ import {
   BATCH_ITEMS_MAX,
   CONTROL_FIELDS,
   HEADERS,
+  ID_PATTERN,
   LONG_POLL_MS_MAX,
   NotFound,
   PolicyDenied,
@@ -19,7 +21,7 @@ import {
 import Type from "typebox";
 import { callDocument } from "./call-document.ts";
 import { claimCalls } from "./claim-calls.ts";
-import { HttpRefusal } from "./problem.ts";
+import { createClaimPolls } from "./claim-polls.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./reported-identity.ts";
 import { bodyReader, checkResultDepth, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
@@ -38,6 +40,7 @@ export interface ExecutorWorld {
 
 const closed = { additionalProperties: false };
 const Executor = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }));
+const ClaimId = Type.Optional(Type.String({ pattern: ID_PATTERN.source }));
 
 const readClaim = bodyReader(
   Type.Object(
@@ -45,15 +48,26 @@ const readClaim = bodyReader(
       max: Type.Optional(Type.Integer({ minimum: 1, maximum: BATCH_ITEMS_MAX })),
       wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: LONG_POLL_MS_MAX })),
       executor: Executor,
+      claim_id: ClaimId,
     },
     closed,
   ),
 );
 const readOpen = bodyReader(
-  Type.Object({ tool_call_card_id: Type.Optional(Type.String()), executor: Executor }, closed),
+  Type.Object({ tool_call_card_id: Type.Optional(Type.String()), executor: Executor, claim_id: ClaimId }, closed),
 );
 const readHeartbeat = bodyReader(Type.Object({}, closed));
-const readResultCard = bodyReader(Type.Object({ content: Type.Object({}) }, closed));
+const readResultCard = bodyReader(
+  Type.Object(
+    {
+      content: Type.Object({}),
+      card_id: Type.Optional(Type.String()),
+      author_id: Type.Optional(Type.String()),
+      function_name: Type.Optional(Type.String()),
+    },
+    closed,
+  ),
+);
 // Any status and after_execution: the kernel refuses what is none (E3).
 const readReport = bodyReader(
   Type.Object(
@@ -74,30 +88,28 @@ const readReport = bodyReader(
 
 export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   const { kernel, limits } = world;
-  let polls = 0;
+  const polls = createClaimPolls(limits);
 
   async function claim(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = request.param("project");
     const target = request.param("target");
-    const { max = 1, wait_ms = 0, executor = request.key.key_id } = readClaim(request.body ?? {});
+    const { key_id } = request.key;
+    const { max = 1, wait_ms = 0, executor = key_id, claim_id } = readClaim(request.body ?? {});
+    const repeatable = claim_id === undefined ? {} : { claim_id };
     requireTarget(request.key, target);
     // A key of one project is proof that the project exists.
     if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
       throw unknownProject(project_id);
-    if (polls >= limits.longPollsMax) throw tooManyPolls();
-    polls += 1;
-    try {
-      const order = { project_id, target, executor, principal: request.key.key_id, max, wait_ms };
-      const calls = await claimCalls(world, order, request.stopped());
-      return { status: 200, body: { calls: calls.map(callDocument) } };
-    } finally {
-      polls -= 1;
-    }
+    const order = { project_id, target, executor, principal: key_id, max, wait_ms, ...repeatable }; // E4
+    const calls = await polls.run({ key_id, wait_ms, ...repeatable }, request.stopped(), (stopped) =>
+      claimCalls(world, order, stopped),
+    );
+    return { status: 200, body: { calls: calls.map(callDocument) } };
   }
 
   async function open(request: ApiRequest): Promise<ApiAnswer> {
     const { project_id, tool_call_id } = callOf(request);
-    const { tool_call_card_id, executor = request.key.key_id } = readOpen(request.body ?? {});
+    const { tool_call_card_id, executor = request.key.key_id, claim_id } = readOpen(request.body ?? {});
     const call = await kernel.reads.call(project_id, tool_call_id);
     const target = call === null ? null : parseSubject(String(call.target_subject));
     if (call === null || target === null || target.component !== "tool") throw unknownCall(tool_call_id);
@@ -108,6 +120,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       tool_call_id,
       executor,
       principal: request.key.key_id, // E1
+      ...(claim_id === undefined ? {} : { claim_id }), // E4
       ...(tool_call_card_id === undefined ? {} : { tool_call_card_id }),
       ...(ticket === null ? { target: target.target } : { ticket }),
     });
@@ -123,10 +136,10 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   }
 
   async function saveResultCard(request: ApiRequest): Promise<ApiAnswer> {
-    const { content } = readResultCard(request.body);
-    const result = content as unknown as ResultContent;
+    const { content, ...claims } = readResultCard(request.body); // E3
+    const result = content as ResultContent;
     checkResultDepth(result.result, limits.bodyBytesMax);
-    const outcome = await kernel.putResultCard({ ...holdOf(request), ...traceOf(request), content: result });
+    const outcome = await kernel.putResultCard({ ...holdOf(request), ...traceOf(request), ...claims, content: result });
     if (outcome.outcome === "rejected") throw refused(outcome);
     return { status: 200, body: { tool_result_card_id: outcome.tool_result_card_id } };
   }
@@ -222,8 +235,4 @@ function requireTarget(key: ApiKeyIdentity, target: string): void {
 
 function unknownCall(callId: string): NotFound {
   return new NotFound(`there is no call ${callId} in this project`, { code: "unknown_call" });
-}
-
-function tooManyPolls(): HttpRefusal {
-  return new HttpRefusal("rate_limited", "too many claims wait at the same time", { headers: { "retry-after": "1" } });
 }

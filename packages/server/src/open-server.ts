@@ -8,25 +8,28 @@ import { randomBytes } from "node:crypto";
 import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
 import type { FastifyInstance } from "fastify";
 import { createAccess } from "./access.ts";
+import type { AgentPorts } from "./agent-ports.ts";
 import { buildApp } from "./build-app.ts";
-import { executorRoutes } from "./executor-routes.ts";
+import { type ExecutorWorld, executorRoutes } from "./executor-routes.ts";
 import { createHostGuard } from "./host-guard.ts";
 import { createPageCursors } from "./page-cursor.ts";
 import { registryRoutes } from "./registry-routes.ts";
 import type { RouteSpec } from "./route-spec.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
 import type { ToolDocuments } from "./tool-documents.ts";
+import { type TurnWorld, turnRoutes } from "./turn-routes.ts";
 import { createWorkBells } from "./work-bells.ts";
 
 /** The part of the kernel that HTTP reaches. */
-export type ServerKernel = Pick<
-  Kernel,
-  "authenticate" | "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report" | "putTool" | "removeTool"
-> & { readonly reads: Pick<Kernel["reads"], "call" | "project" | "tool" | "toolsAfter" | "toolByDigest"> };
+export type ServerKernel = Pick<Kernel, "authenticate" | "putTool" | "removeTool"> &
+  ExecutorWorld["kernel"] &
+  TurnWorld["kernel"] & { readonly reads: Pick<Kernel["reads"], "tool" | "toolsAfter" | "toolByDigest"> };
 
 export interface ServerOptions {
   readonly kernel: ServerKernel;
   readonly tools: ToolDocuments;
+  /** Absent: nobody here knows agents, and asking for a turn is answered 501. */
+  readonly agents?: AgentPorts;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -61,6 +64,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     healthRoute,
     ...executorRoutes({ kernel, clock, bells, limits }),
     ...registryRoutes({ kernel, tools, cursors }),
+    ...turnRoutes({ kernel, cursors, ...(options.agents === undefined ? {} : { agents: options.agents }) }),
   ].map((route) => tracked(route, running));
   const app = buildApp({
     clock,

@@ -1,4 +1,4 @@
-// Identity in the body of a report: a v1r3 peer repeats the ids of its call there (reference §3.5, issue of v1r3 peers).
+// Identity in the body of a report: a v1r3 peer repeats the ids of its call there (reference §3.5).
 //
 //   V1. A call that was sent as v1r3 may be reported with them, if each equals the call's own.
 //   V2. A call that was sent as v1r4 may not: its identity is in the path, and a second one could only differ.
@@ -6,7 +6,7 @@
 //       told first, and the refusal is noted like every other.
 
 import type { Row } from "@tessera/kernel/ports";
-import { CONTROL_FIELDS, type ControlField, isControlField, parseSubject } from "@tessera/protocol";
+import { CONTROL_FIELDS, type ControlField, parseSubject } from "@tessera/protocol";
 
 /** A message type that no report may have: l0 answers `protocol_violation` (V3). */
 export const REFUSED_MESSAGE_TYPE = "refused";
@@ -27,7 +27,7 @@ const COLUMN_OF: Partial<Record<ControlField, string>> = {
 
 /** Names of identity fields that the body holds. */
 export function identityFieldsOf(body: Readonly<Record<string, unknown>>): ControlField[] {
-  return CONTROL_FIELDS.filter((field) => isControlField(field) && Object.hasOwn(body, field));
+  return CONTROL_FIELDS.filter((field) => Object.hasOwn(body, field));
 }
 
 /** Those of them that this call's report may not hold, or not with this value. */

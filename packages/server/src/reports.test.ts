@@ -174,7 +174,7 @@ describe("a result card", () => {
       [{ content: { ...SUCCESS, colour: "red" } }, {}, 400, "schema_invalid"],
       [{ content: "text" }, {}, 400, "bad_request"],
       [{}, {}, 400, "bad_request"],
-      [{ content: SUCCESS, card_id: "x" }, {}, 400, "bad_request"],
+      [{ content: SUCCESS, colour: "red" }, {}, 400, "bad_request"],
     ];
     for (const [json, options, status, code] of rows) {
       expect(await fx.about(call, "result-card", json, options)).toMatchObject({ status, body: { error_code: code } });

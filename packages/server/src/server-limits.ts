@@ -21,8 +21,10 @@ export interface ServerLimits {
   /** Longer than an executor's pause between two heartbeats, or it would meet a connection that is just being closed. */
   readonly keepAliveMs: number;
   readonly connectionsMax: number;
-  /** Claims that wait at the same time. */
+  /** Claims that wait at the same time: of all keys, which leaves connections for everything else, … */
   readonly longPollsMax: number;
+  /** … and of one key, so that one tenant cannot take them all. */
+  readonly longPollsPerKeyMax: number;
   readonly address: Rate;
   readonly key: Rate;
   /** L1 */
@@ -39,7 +41,8 @@ export const SERVER_LIMITS: ServerLimits = {
   timeoutCheckMs: 1_000,
   keepAliveMs: 75_000,
   connectionsMax: 2_000,
-  longPollsMax: 1_000,
+  longPollsMax: 1_500,
+  longPollsPerKeyMax: 200,
   address: { perSecond: 1_000, burst: 3_000 },
   key: { perSecond: 400, burst: 600 },
   reportsPerKey: { perSecond: 500, burst: 2_000 },

@@ -36,7 +36,7 @@ export async function readForm(body: Uint8Array, contentType: string): Promise<U
 }
 
 /** U2 */
-export function checkFileName(name: string): string {
+function checkFileName(name: string): string {
   const isPlain = !/[\p{Cc}/\\:]/u.test(name) && name.length <= FILE_NAME_CHARS_MAX && name.isWellFormed();
   if (!isPlain || name === "" || /^\.+$/.test(name)) {
     throw new BadRequest("the name of the uploaded file must be a plain file name", { details: { field: "filename" } });

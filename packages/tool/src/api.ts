@@ -5,9 +5,10 @@
 //       `runtime`, and only where the host provides it.
 //   A2. The fields from `signal` on are Tessera's additions. They never replace a field of the published API.
 
-export type JsonPrimitive = string | number | boolean | null;
-export type JsonValue = JsonPrimitive | JsonObject | JsonArray;
-export type JsonObject = { [key: string]: JsonValue };
+import type { JsonObject, JsonScalar, JsonValue } from "@tessera/protocol";
+
+export type { JsonObject, JsonValue };
+export type JsonPrimitive = JsonScalar;
 export type JsonArray = JsonValue[];
 
 export type ToolHandler = (ctx: ToolContext, input: JsonObject) => Promise<JsonValue> | JsonValue;

@@ -2,6 +2,7 @@
 // was found.
 
 import { ARGUMENTS_BYTES_MAX, BadRequest, CGError, gateJson, isJsonObject, type JsonValue } from "@tessera/protocol";
+import { isEnvName } from "./env-name.ts";
 
 export function checkNumber(name: string, field: string, value: unknown, min: number, max: number): number | undefined {
   if (value === undefined) return undefined;
@@ -57,11 +58,9 @@ export function plainJson(name: string, field: string, value: unknown): JsonValu
   }
 }
 
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
-
 function checkVariables(name: string, envs: unknown): void {
   for (const [argument, variable] of Object.entries(envs ?? {})) {
-    if (typeof variable === "string" && VARIABLE.test(variable)) continue;
+    if (typeof variable === "string" && isEnvName(variable)) continue;
     // The value may be a secret that was put here by mistake, so it is not repeated.
     throw new BadRequest(`envs.${argument} of tool ${name} must be the name of an environment variable`, {
       details: { field: `envs.${argument}`, tool_name: name },

@@ -1,20 +1,9 @@
-import { CGError } from "@tessera/protocol";
 import { describe, expect, expectTypeOf, it } from "vitest";
+import { mistakeOf } from "../test/mistake.ts";
 import { defineTool } from "./define-tool.ts";
 import type { RegisteredTool } from "./definition.ts";
 
 const handler = () => null;
-
-/** The code and message of what this throws. */
-function mistakeOf(define: () => unknown): { code: string; message: string } {
-  try {
-    define();
-  } catch (error) {
-    if (CGError.is(error)) return { code: error.code, message: error.message };
-    throw error;
-  }
-  throw new Error("nothing was thrown");
-}
 
 describe("defineTool", () => {
   it("makes the record that an upload would become", () => {

@@ -37,7 +37,7 @@ export interface ToolOptions {
   readonly placement?: ToolPlacement;
   /** The tool can say what became of a run that was cut off. */
   readonly reconcile?: boolean;
-  readonly [key: string]: unknown;
+  readonly [key: string]: JsonValue | undefined;
 }
 
 /** A definition read once: every default is filled in. */

@@ -1,10 +1,10 @@
 // What an author may write as parameters, and the type that the handler's input gets from it.
 
 import type { StandardJSONSchemaV1 } from "@standard-schema/spec";
-import { CGError } from "@tessera/protocol";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, it } from "vitest";
 import { z } from "zod";
+import { mistakeOf } from "../test/mistake.ts";
 import type { JsonObject, JsonSchemaObject, JsonValue } from "./api.ts";
 import { defineTool } from "./define-tool.ts";
 import type { InferToolInput } from "./infer-input.ts";
@@ -12,17 +12,6 @@ import { createTestContext } from "./test-context.ts";
 import { ToolError } from "./tool-error.ts";
 
 const handler = () => null;
-
-/** The code and message of what this throws. */
-function mistakeOf(define: () => unknown): { code: string; message: string } {
-  try {
-    define();
-  } catch (error) {
-    if (CGError.is(error)) return { code: error.code, message: error.message };
-    throw error;
-  }
-  throw new Error("nothing was thrown");
-}
 
 describe("parameters in zod", () => {
   const schema = z.object({

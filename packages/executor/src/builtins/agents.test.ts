@@ -1,7 +1,7 @@
 import { VirtualClock } from "@tessera/testkit";
 import type { AgentEvent, AgentToolRuntime } from "@tessera/tool";
 import { afterEach, describe, expect, it } from "vitest";
-import { type Bench, startBench } from "./bench.fixture.ts";
+import { type Bench, startBench } from "../../test/builtin-bench.ts";
 
 let bench: Bench | null = null;
 afterEach(async () => {

@@ -12,7 +12,6 @@ import {
   type AgentToolRuntime,
   defineTool,
   type JsonObject,
-  type JsonValue,
   type RegisteredTool,
   type ToolContext,
   ToolError,
@@ -130,7 +129,7 @@ const list = defineTool({
   },
   handler: async (ctx, input) => {
     const { agents } = await runtimeOf(ctx).list({ includeAll: input.includeAll });
-    return { count: agents.length, agents: agents as unknown as JsonValue };
+    return { count: agents.length, agents: agents.map((agent) => ({ ...agent })) };
   },
 });
 

@@ -10,7 +10,7 @@ import { systemClock } from "@tessera/engines/system";
 import { waitFor } from "@tessera/testkit";
 import type { JsonObject } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, startBench } from "./bench.fixture.ts";
+import { type Bench, startBench } from "../../test/builtin-bench.ts";
 import { probeShell, type ShellStatus } from "./shell-probe.ts";
 
 const status = await probeShell({ allowUnconfinedShell: true }, systemClock);

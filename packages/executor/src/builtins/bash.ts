@@ -18,6 +18,7 @@ import {
   type ToolContext,
   ToolError,
 } from "@tessera/tool";
+import { isEnvName } from "@tessera/tool/catalog";
 import { probeShell, type ShellOptions, type ShellStatus, setupOf } from "./shell-probe.ts";
 import { runShell } from "./shell-run.ts";
 import { planSpawn } from "./shell-sandbox.ts";
@@ -32,7 +33,6 @@ const ENV_MAX = 64;
 const COMMAND_CHARS_MAX = 65_536;
 const COMMAND_CHARS_SHOWN = 8_192;
 
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
 const FORBIDDEN_VARIABLE =
   /^(LD_.*|DYLD_.*|BASH_.*|ENV|IFS|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH|GETCONF_DIR|LOCPATH|NLSPATH|MALLOC_.*|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|RESOLV_HOST_CONF|TZDIR)$/;
 
@@ -135,7 +135,7 @@ interface Job {
 function checkVariables(given: Readonly<Record<string, JsonValue>>): Record<string, string> {
   const variables: Record<string, string> = Object.create(null);
   for (const [name, value] of Object.entries(given)) {
-    if (!VARIABLE.test(name)) throw new BadRequest(`${JSON.stringify(name.slice(0, 100))} is no name of a variable`);
+    if (!isEnvName(name)) throw new BadRequest(`${JSON.stringify(name.slice(0, 100))} is no name of a variable`);
     if (FORBIDDEN_VARIABLE.test(name)) throw new BadRequest(`the variable ${name} cannot be set for a command`);
     variables[name] = noNul(String(value), `env.${name}`);
   }

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, startBench } from "./bench.fixture.ts";
+import { type Bench, startBench } from "../../test/builtin-bench.ts";
 import { openDirectory, openFile, resolveInside } from "./workdir-path.ts";
 
 let base: string;

@@ -1,11 +1,13 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
+import { connect } from "node:net";
 import { systemClock } from "@tessera/engines/system";
 import { VirtualClock, waitFor } from "@tessera/testkit";
 import type { JsonObject } from "@tessera/tool";
+import { Agent } from "undici";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Bench, startBench } from "../../test/builtin-bench.ts";
+import { type Loopback, startLoopback } from "../../test/loopback.ts";
 import { createGuardedAgent } from "../net/guarded-agent.ts";
-import { type Loopback, startLoopback } from "../net/loopback.fixture.ts";
-import { type Bench, startBench } from "./bench.fixture.ts";
 import type { HttpFetchOptions } from "./http-fetch.ts";
 
 let server: Loopback | null = null;
@@ -154,6 +156,29 @@ describe("http-fetch", () => {
     const tools = await start(() => {}, { dispatcher });
     expect(await tools.code("http-fetch__post", { url })).toBe("upstream_unavailable");
     await dispatcher.destroy();
+  });
+
+  it("says that nobody can tell when a post was answered and what follows fails", async () => {
+    const tools = await start((request, response) => {
+      const location = request.url === "/meta" ? "https://169.254.169.254/latest/" : "https://gone.example.com/";
+      response.writeHead(303, { location }).end();
+    });
+    expect(await tools.code("http-fetch__post", { url: "https://api.example.com/meta" })).toBe("outcome_unknown");
+    const refused = new Agent({
+      connect: ({ hostname }, callback) => {
+        if (hostname === "gone.example.com")
+          callback(Object.assign(new Error("refused"), { code: "ECONNREFUSED" }), null);
+        else {
+          const socket = connect(server?.port ?? 0, "127.0.0.1");
+          socket.once("connect", () => callback(null, socket));
+        }
+      },
+    });
+    const half = startBench({ clock: systemClock, http: { dispatcher: refused } });
+    expect(await half.code("http-fetch__post", { url })).toBe("outcome_unknown");
+    expect(await half.code("http-fetch__get", { url })).toBe("upstream_unavailable");
+    await half[Symbol.asyncDispose]();
+    await refused.destroy();
   });
 
   it("says that nobody can tell when a post's connection breaks", async () => {

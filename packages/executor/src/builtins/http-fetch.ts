@@ -4,8 +4,8 @@
 //       not public, whatever the name resolved to.
 //   H2. A body is text in the output's `body`. Whatever it says, `__cg_control` and the like included, it is content and
 //       cannot steer the call.
-//   H3. `post` is `once`. Where the request may have arrived although no answer came, the error is `outcome_unknown`, so
-//       that nobody repeats it without looking.
+//   H3. `post` is `once`. Where the request may have arrived although no answer came, or only a redirect that leads
+//       nowhere, the error is `outcome_unknown`, so that nobody repeats it without looking.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { BadRequest, CGError, errorOf } from "@tessera/protocol";
@@ -13,7 +13,7 @@ import { defineTool, type JsonObject, type RegisteredTool, type ToolContext } fr
 import type { Dispatcher } from "undici";
 import { checkUrl, parseUrl, URL_POLICY_DEFAULT, type UrlPolicy } from "../net/check-url.ts";
 import { createGuardedAgent } from "../net/guarded-agent.ts";
-import { httpCall } from "../net/http-call.ts";
+import { httpCall, mayHaveArrived } from "../net/http-call.ts";
 import { readableText } from "./readable-text.ts";
 
 export interface HttpFetchOptions extends Partial<UrlPolicy> {
@@ -31,15 +31,6 @@ const BYTES_DEFAULT = 500_000;
 const BYTES_MAX = 700_000;
 const REDIRECTS_MAX = 3;
 const USER_AGENT = "tessera-http-fetch";
-/** The connection never stood, so nothing was sent. */
-const NOT_SENT: ReadonlySet<unknown> = new Set([
-  "EAI_AGAIN",
-  "ECONNREFUSED",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "ENOTFOUND",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 const request = {
   url: { type: "string", minLength: 1, maxLength: 8_192, description: "An absolute https URL of a public host" },
@@ -55,6 +46,7 @@ export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonl
 
   const fetch = async (ctx: ToolContext, method: string, ask: Ask): Promise<JsonObject> => {
     dispatcher ??= createGuardedAgent();
+    let wasAnswered = false;
     const answer = await httpCall({
       url: parseUrl(ask.url),
       method,
@@ -66,7 +58,13 @@ export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonl
       dispatcher,
       allow: (url) => checkUrl(url, policy), // H1
       redirectsMax: REDIRECTS_MAX,
+      onAnswered: () => {
+        wasAnswered = true;
+      },
       clock,
+    }).catch((error: unknown) => {
+      const isUncertain = method === "POST" && CGError.is(error) && mayHaveArrived(error, { wasAnswered });
+      throw isUncertain ? unknownOutcome(error) : error; // H3
     });
     const truncated = answer.truncated || answer.body.length > ask.maxBytes;
     const { url, status, statusText, headers, durationMs } = answer;
@@ -104,7 +102,7 @@ export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonl
       const isJson = input.body !== undefined;
       const body = isJson ? JSON.stringify(input.body) : input.bodyString;
       const headers = withDefaults(stringsOf(input.headers), isJson ? { "content-type": "application/json" } : {});
-      return await fetch(ctx, "POST", { ...input, headers, body }).catch(asUnknownOutcome);
+      return await fetch(ctx, "POST", { ...input, headers, body });
     },
   });
 
@@ -119,12 +117,8 @@ interface Ask {
   readonly maxBytes: number;
 }
 
-/** H3. A refusal of ours, and a connection that never stood, are certain; everything else is not. */
-function asUnknownOutcome(error: unknown): never {
-  if (!CGError.is(error) || (error.code !== "tool_timeout" && error.code !== "upstream_unavailable")) throw error;
-  const cause = error.cause instanceof Error && "code" in error.cause ? error.cause.code : undefined;
-  if (NOT_SENT.has(cause)) throw error;
-  throw errorOf("outcome_unknown", `${error.message}; the request may have arrived`, {
+function unknownOutcome(error: CGError): CGError {
+  return errorOf("outcome_unknown", `${error.message}; the request may have arrived`, {
     cause: error,
     details: { reason: error.code },
   });

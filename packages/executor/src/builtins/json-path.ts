@@ -1,7 +1,7 @@
 // Paths into JSON: `a[0].b`, with an optional dot in front; `.` or nothing is the whole value. No quotes, no wildcards and
 // no expressions, so that every path costs as many steps as it has parts.
 
-import { BadRequest, type JsonValue } from "@tessera/protocol";
+import { BadRequest, isJsonObject, type JsonValue } from "@tessera/protocol";
 
 const PATH_CHARS_MAX = 1_024;
 const PARTS_MAX = 128;
@@ -35,9 +35,7 @@ export function valueAt(value: JsonValue, parts: readonly JsonPathPart[]): JsonV
     if (typeof part === "number") {
       current = Array.isArray(current) ? current[part] : undefined;
     } else {
-      const isObject = typeof current === "object" && current !== null && !Array.isArray(current);
-      current =
-        isObject && Object.hasOwn(current as object, part) ? (current as Record<string, JsonValue>)[part] : undefined;
+      current = isJsonObject(current) && Object.hasOwn(current, part) ? current[part] : undefined;
     }
     if (current === undefined) return undefined;
   }

@@ -2,7 +2,7 @@ import { VirtualClock } from "@tessera/testkit";
 import { toolPolicy } from "@tessera/tool";
 import { checkParameters } from "@tessera/tool/catalog";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Bench, startBench } from "./bench.fixture.ts";
+import { type Bench, startBench } from "../../test/builtin-bench.ts";
 
 let clock: VirtualClock;
 let bench: Bench;

@@ -35,7 +35,7 @@ const replace = defineTool({
     checkLength(input.text.length + replacements * (input.replacement.length - input.search.length));
     const [first = "", ...rest] = parts;
     const after = input.all ? rest.map((part) => input.replacement + part).join("") : afterFirst(input, rest);
-    return { original: input.text, result: wellFormed(first + after), replacements };
+    return { original: input.text, result: (first + after).toWellFormed(), replacements };
   },
 });
 
@@ -51,7 +51,7 @@ const slice = defineTool({
   },
   handler: (_ctx, input) => {
     const end = input.end ?? input.text.length;
-    const result = wellFormed(input.text.slice(input.start, end)); // X3
+    const result = input.text.slice(input.start, end).toWellFormed(); // X3
     return { original: input.text, result, start: input.start, end, length: result.length };
   },
 });
@@ -134,8 +134,4 @@ function checkLength(chars: number): void {
   if (chars > TEXT_CHARS_MAX) {
     throw errorOf("payload_too_large", `the result would have ${chars} characters, more than ${TEXT_CHARS_MAX}`);
   }
-}
-
-function wellFormed(result: string): string {
-  return result.toWellFormed();
 }

@@ -1,26 +1,27 @@
 // Takes one opened call to its end: run, heartbeat, report. The same for a command from the bus and a claim over HTTP.
 //
-//   C1. While the tool runs and until its report is answered the lease is renewed. Told `cancel`, or unable to renew until
-//       the lease has lapsed, the run is aborted and nothing is reported: somebody else decides what became of the call.
-//   C2. A result that could not be delivered is kept and sent again with growing pauses, for as long as the lease can be
-//       renewed and the deadline has not passed: the side effect has happened, so its answer must not be dropped.
+//   C1. While the tool runs and until its report is answered the lease is held (call-lease.ts). Once it is lost the run is
+//       aborted and nothing is reported: somebody else decides what became of the call.
+//   C2. A result that could not be delivered is kept and sent again with growing pauses for as long as the lease can be
+//       renewed, which ends when the call is settled without it: the side effect has happened, so its answer must not be
+//       dropped.
 //   C3. Aborted by the host's own shutdown, nothing is reported either: the lease lapses and the tool's effect decides.
+//   C4. A report that is refused for its content is followed by one that says so: the call has an executor that lives, and
+//       must not end as if it had died.
 
-import type { CallHold, Clock, OpenedCall, RenewOutcome, ReportOutcome, ReportRequest, Timer } from "@tessera/kernel";
+import type { CallHold, Clock, ExecutorPort, OpenedCall, ReportOutcome, ReportRequest } from "@tessera/kernel";
 import {
   buildErrorResultFromException,
   CGError,
+  type ErrorCode,
   isJsonObject,
-  LEASE_MS,
   type ToolResultContent,
 } from "@tessera/protocol";
 import type { RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
+import { type CallLease, holdLease } from "./call-lease.ts";
 
 /** What of the kernel, or of the HTTP edge in front of it, a run needs. */
-export interface CallPort {
-  renewCall(hold: CallHold & { readonly lease_ms?: number }): Promise<RenewOutcome>;
-  report(request: ReportRequest): Promise<ReportOutcome>;
-}
+export type CallPort = Pick<ExecutorPort, "renewCall" | "report">;
 
 export interface RunCallOptions extends Omit<RunOptions, "signal"> {
   readonly port: CallPort;
@@ -37,7 +38,14 @@ export type RunCallOutcome =
   | { readonly ended: "reported"; readonly status: string; readonly outcome: ReportOutcome }
   | { readonly ended: "lost"; readonly why: string };
 
-const BEATS_PER_LEASE = 3;
+/** The content is at fault, not the reporter. */
+const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
+  "payload_too_large",
+  "too_deep",
+  "schema_invalid",
+  "forbidden_key",
+  "after_execution_mismatch",
+]);
 const REPORT_AGAIN_FIRST_MS = 100;
 const REPORT_AGAIN_MAX_MS = 5_000;
 
@@ -51,8 +59,14 @@ export async function runCall(call: OpenedCall, options: RunCallOptions): Promis
   const lease = holdLease(hold, options);
   try {
     const content = await runTool(call, lease.signal, options);
-    if (lease.lostBecause() !== null) return { ended: "lost", why: lease.lostBecause() ?? "" };
+    const why = lease.lostBecause();
+    if (why !== null) return { ended: "lost", why }; // C1
     const outcome = await reportUntilAnswered({ ...hold, content }, lease, options);
+    if (outcome?.outcome === "rejected" && CONTENT_CODES.has(outcome.code)) {
+      const refused = refusedContent(call, outcome.code); // C4
+      const second = await reportUntilAnswered({ ...hold, content: refused }, lease, options);
+      if (second !== null) return { ended: "reported", status: refused.status, outcome: second };
+    }
     if (outcome === null) return { ended: "lost", why: lease.lostBecause() ?? "not delivered" };
     return { ended: "reported", status: content.status, outcome };
   } finally {
@@ -60,9 +74,17 @@ export async function runCall(call: OpenedCall, options: RunCallOptions): Promis
   }
 }
 
+/** The tool ran and its answer cannot be stored: that is what the agent is told, and not that nobody knows (C4). */
+function refusedContent(call: OpenedCall, code: ErrorCode): ToolResultContent {
+  const error = new CGError("result_not_serializable", `the tool ran, but its result was refused: ${code}`, {
+    details: { refused_with: code },
+  });
+  return { ...buildErrorResultFromException(error), after_execution: call.after_execution };
+}
+
 async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOptions): Promise<ToolResultContent> {
-  if (!isJsonObject(call.arguments)) {
-    const invalid = new CGError("invalid_card", "the tool.call card holds no arguments object");
+  if (call.tool_name === "" || !isJsonObject(call.arguments)) {
+    const invalid = new CGError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
     return { ...buildErrorResultFromException(invalid), after_execution: call.after_execution };
   }
   try {
@@ -77,7 +99,7 @@ async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOp
 
 async function reportUntilAnswered(
   request: ReportRequest,
-  lease: Lease,
+  lease: CallLease,
   options: RunCallOptions,
 ): Promise<ReportOutcome | null> {
   for (let pauseMs = REPORT_AGAIN_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, REPORT_AGAIN_MAX_MS)) {
@@ -89,58 +111,6 @@ async function reportUntilAnswered(
       if (lease.lostBecause() !== null) return null; // C2
     }
   }
-}
-
-interface Lease {
-  readonly signal: AbortSignal;
-  lostBecause(): string | null;
-  release(): void;
-}
-
-/** C1 */
-function holdLease(hold: CallHold, options: RunCallOptions): Lease {
-  const { clock, port, leaseMs = LEASE_MS, stopping } = options;
-  const controller = new AbortController();
-  let lostBecause: string | null = null;
-  let renewedAtMs = clock.monotonicMs();
-  let timer: Timer | null = null;
-  let isReleased = false;
-
-  function lose(why: string): void {
-    if (lostBecause !== null || isReleased) return;
-    lostBecause = why;
-    controller.abort(new CGError("lease_lost", `the call is no longer ours: ${why}`));
-  }
-  const onStopping = () => lose("shutting_down");
-  stopping?.addEventListener("abort", onStopping);
-  if (stopping?.aborted) onStopping();
-
-  async function beat(): Promise<void> {
-    const askedAtMs = clock.monotonicMs();
-    try {
-      const outcome = await port.renewCall({ ...hold, lease_ms: leaseMs });
-      if (outcome.cancel) lose(outcome.code);
-      else renewedAtMs = askedAtMs;
-    } catch {
-      // Not reached: the lease may still be ours, until it has run out.
-      if (clock.monotonicMs() - renewedAtMs >= leaseMs) lose("lease_lost");
-    }
-  }
-  function schedule(): void {
-    if (isReleased || lostBecause !== null) return;
-    timer = clock.after(leaseMs / BEATS_PER_LEASE, () => void beat().then(schedule));
-  }
-  schedule();
-
-  return {
-    signal: controller.signal,
-    lostBecause: () => lostBecause,
-    release() {
-      isReleased = true;
-      timer?.cancel();
-      stopping?.removeEventListener("abort", onStopping);
-    },
-  };
 }
 
 function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 // A call as the edge hands it out, made into what a runner takes: identity comes from its `headers`, as on the bus.
 
-import type { JsonObject as KernelObject, OpenedCall } from "@tessera/kernel";
+import type { OpenedCall } from "@tessera/kernel";
 import { getIntegerHeader, HEADERS, isJsonObject, type JsonObject, parseTraceparent } from "@tessera/protocol";
 
 export function openedCallOf(projectId: string, call: JsonObject): OpenedCall {
@@ -27,7 +27,7 @@ export function openedCallOf(projectId: string, call: JsonObject): OpenedCall {
     target_subject: text(call.target_subject),
     effect: call.effect === "read" || call.effect === "idempotent" ? call.effect : "once",
     after_execution: call.after_execution === "terminate" ? "terminate" : "suspend",
-    arguments: call.arguments as KernelObject,
+    arguments: call.arguments as OpenedCall["arguments"],
     call_metadata: null,
     message: {
       card_id: text(message.card_id),

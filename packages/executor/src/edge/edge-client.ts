@@ -3,21 +3,10 @@
 //   E1. An answer of the kernel (accepted, duplicate, rejected + code) comes back as the same outcome; only a server that
 //       cannot be reached, or fails, is an exception, and every request here is safe to repeat.
 //   E2. The key and the capability travel in headers, never in a URL or an error.
+//   E3. A claim that got no answer may have been made all the same. It is repeated with its claim id, which is the same
+//       claim; with another one the call would be somebody else's, and nobody would run it until its lease lapsed.
 
-import type {
-  CallHold,
-  ClaimRequest,
-  Clock,
-  OpenedCall,
-  OpenOutcome,
-  OpenRequest,
-  Rejected,
-  RenewOutcome,
-  ReportOutcome,
-  ReportRequest,
-  ResultCardOutcome,
-  ResultCardRequest,
-} from "@tessera/kernel";
+import type { CallHold, ClaimRequest, Clock, ExecutorPort, OpenedCall, Rejected, ReportOutcome } from "@tessera/kernel";
 import { HEADERS, isErrorCode, isJsonObject, type JsonObject, UpstreamUnavailable } from "@tessera/protocol";
 import { openedCallOf } from "./edge-call.ts";
 
@@ -26,22 +15,22 @@ export interface EdgeOptions {
   readonly url: string;
   readonly apiKey: string;
   readonly clock: Clock;
+  readonly mintClaimId: () => string;
   readonly fetch?: typeof fetch;
 }
 
-export interface EdgeClient {
+export interface EdgeClient extends Pick<ExecutorPort, "openCall" | "renewCall" | "putResultCard" | "report"> {
   claim(
     request: ClaimRequest & { readonly wait_ms?: number },
     options?: { signal?: AbortSignal },
   ): Promise<OpenedCall[]>;
-  openCall(request: OpenRequest): Promise<OpenOutcome>;
-  renewCall(hold: CallHold): Promise<RenewOutcome>;
-  putResultCard(request: ResultCardRequest): Promise<ResultCardOutcome>;
-  report(request: ReportRequest): Promise<ReportOutcome>;
+  mintClaimId(): string;
 }
 
 /** Beyond the long poll itself: what a round trip may take. */
 const ANSWER_MS_MAX = 15_000;
+/** Before an opening that got no answer is tried again (E3), each time. */
+const OPEN_AGAIN_MS: readonly number[] = [200, 1_000];
 
 export function connectEdge(options: EdgeOptions): EdgeClient {
   const callPath = (hold: { project_id: string; tool_call_id: string }, what: string) =>
@@ -71,18 +60,28 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
   }
 
   return {
-    async claim({ project_id, target, executor, max = 1, wait_ms = 0 }, { signal } = {}) {
+    mintClaimId: options.mintClaimId,
+    async claim({ project_id, target, executor, claim_id, max = 1, wait_ms = 0 }, { signal } = {}) {
       const path = `/projects/${project_id}/executors/${target}/claim`;
       const extra = { waitMs: wait_ms, ...(signal === undefined ? {} : { signal }) };
-      const body = accepted(await post(path, { max, wait_ms, executor }, extra));
+      const body = accepted(await post(path, { max, wait_ms, executor, claim_id }, extra));
       const calls = Array.isArray(body.calls) ? body.calls : [];
       return calls.filter(isJsonObject).map((call) => openedCallOf(project_id, call));
     },
     async openCall(request) {
-      const { tool_call_card_id, executor, ticket } = request;
+      const { tool_call_card_id, executor, ticket, claim_id = options.mintClaimId() } = request;
       const headers: Record<string, string> = ticket === undefined ? {} : { [HEADERS.call_ticket]: ticket };
-      const answer = await post(callPath(request, "open"), { tool_call_card_id, executor }, { headers });
-      return rejectedBy(answer) ?? openedCallOf(request.project_id, answer.body);
+      for (let tries = 0; ; tries++) {
+        try {
+          const body = { tool_call_card_id, executor, claim_id };
+          const answer = await post(callPath(request, "open"), body, { headers });
+          return rejectedBy(answer) ?? openedCallOf(request.project_id, answer.body);
+        } catch (error) {
+          const pauseMs = OPEN_AGAIN_MS[tries];
+          if (pauseMs === undefined) throw error;
+          await new Promise<void>((resolve) => options.clock.after(pauseMs, resolve)); // E3
+        }
+      }
     },
     async renewCall(hold) {
       const answer = await post(callPath(hold, "heartbeat"), {}, capability(hold));
@@ -92,15 +91,15 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
       return { outcome: "accepted", lease_expires_at: String(answer.body.lease_expires_at), cancel: false };
     },
     async putResultCard(request) {
-      const { content, card_id } = request;
-      const body = { content, ...(card_id === undefined ? {} : { card_id }) };
+      const { content, card_id, author_id, function_name } = request;
+      const body = { content, card_id, author_id, function_name };
       const answer = await post(callPath(request, "result-card"), body, capability(request));
       const id = String(answer.body.tool_result_card_id);
       return rejectedBy(answer) ?? { outcome: "accepted", tool_result_card_id: id };
     },
     async report(request) {
-      const { content, tool_result_card_id, status, after_execution } = request;
-      const body = content ?? { tool_result_card_id, status, after_execution };
+      const { content, tool_result_card_id, status, after_execution, author_id, function_name } = request;
+      const body = { ...(content ?? { tool_result_card_id, status, after_execution }), author_id, function_name };
       const answer = await post(callPath(request, "report"), body, capability(request));
       return rejectedBy(answer) ?? (answer.body as unknown as ReportOutcome);
     },

@@ -3,11 +3,12 @@
 //   X1. It asks only for as many calls as it has places, so no claimed call waits while its lease runs down.
 //   X2. A server that is away is asked again after a pause; nothing is lost, because the calls wait in the store.
 //   X3. stop() ends the long poll at once, waits for what runs, and after the grace lets go of the rest.
+//   X4. A claim without an answer, because it was lost or because stop() ended the poll, may have taken calls. It is asked
+//       again with its id, at the end too, and what it answers is run: no call that was claimed here is dropped.
 
-import type { Clock, OpenedCall } from "@tessera/kernel";
+import { type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
 import { type RunCallOutcome, runCall } from "../calls/run-call.ts";
-import { RunSlots } from "../calls/slots.ts";
 import type { EdgeClient } from "./edge-client.ts";
 
 export interface EdgeExecutorOptions {
@@ -19,6 +20,8 @@ export interface EdgeExecutorOptions {
   readonly runner: ToolRunner;
   readonly concurrencyMax?: number;
   readonly waitMs?: number;
+  /** As the API gives it; a third of it is the pause between two heartbeats. */
+  readonly leaseMs?: number;
   readonly runtimeFor?: (call: OpenedCall) => AgentToolRuntime | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
   readonly onEnded?: (call: OpenedCall, ended: RunCallOutcome) => void;
@@ -37,9 +40,11 @@ const GRACE_DEFAULT_MS = 30_000;
 
 export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
   const { edge, clock, project_id, target, executor, runner, onWarning = () => undefined } = options;
-  const slots = new RunSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
+  const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
   const stopping = new AbortController();
   const letGo = new AbortController();
+  let claimId = edge.mintClaimId();
+  let isAnswered = true;
 
   async function work(call: OpenedCall): Promise<void> {
     const runtime = options.runtimeFor?.(call);
@@ -47,6 +52,7 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
       port: edge,
       runner,
       clock,
+      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
       ...(runtime === undefined ? {} : { runtime }),
       stopping: letGo.signal,
@@ -55,18 +61,18 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
     options.onEnded?.(call, ended);
   }
 
-  async function ask(): Promise<void> {
+  async function ask(wait_ms: number, signal: AbortSignal): Promise<void> {
     await slots.take(); // X1
     const places = 1 + slots.free;
     let calls: OpenedCall[] = [];
+    isAnswered = false;
     try {
-      const request = { project_id, target, executor, max: places, wait_ms: options.waitMs ?? WAIT_DEFAULT_MS };
-      calls = await edge.claim(request, { signal: stopping.signal });
+      const request = { project_id, target, executor, max: places, wait_ms, claim_id: claimId };
+      calls = await edge.claim(request, { signal });
+      isAnswered = true;
+      claimId = edge.mintClaimId();
     } catch (error) {
-      if (!stopping.signal.aborted) {
-        onWarning(`asking for calls of ${target} failed: ${String(error)}`);
-        await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve)); // X2
-      }
+      if (!signal.aborted) onWarning(`asking for calls of ${target} failed: ${String(error)}`);
     }
     for (const [n, call] of calls.entries()) {
       if (n > 0) await slots.take();
@@ -76,7 +82,12 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
   }
 
   const asking = (async () => {
-    while (!stopping.signal.aborted) await ask();
+    while (!stopping.signal.aborted) {
+      await ask(options.waitMs ?? WAIT_DEFAULT_MS, stopping.signal);
+      if (isAnswered || stopping.signal.aborted) continue;
+      await new Promise<void>((resolve) => clock.after(ASK_AGAIN_MS, resolve)); // X2
+    }
+    if (!isAnswered) await ask(0, letGo.signal); // X4
   })();
 
   return {

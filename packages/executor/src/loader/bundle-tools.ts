@@ -10,7 +10,7 @@ import { CGError, type ErrorCode } from "@tessera/protocol";
 import type { RegisteredTool, ToolCode } from "@tessera/tool";
 import {
   type BundleResource,
-  type DefinedTool,
+  type DocumentTool,
   type IgnoredKey,
   type Mistake,
   mistakeOf,
@@ -33,6 +33,8 @@ export interface LoadedBundle {
   readonly root: string;
   readonly tools: readonly RegisteredTool[];
   readonly others: readonly BundleResource[];
+  /** What the config file exports, for whoever reads its agents; null without one. */
+  readonly config: { readonly file: string; readonly exports: unknown } | null;
   readonly ignored: readonly IgnoredKey[];
   readonly mistakes: readonly Mistake[];
 }
@@ -54,23 +56,24 @@ export async function loadBundleTools(directory: string, options: BundleLoadOpti
   const described = await loadApis(bundle.apis, root, mistakes);
   const tools: RegisteredTool[] = [...loaded, ...described];
   const names = new Set([...bundle.tools, ...described].map(({ definition }) => definition.tool_name));
-  for (const { tool, file } of await loadConfig(root, options, mistakes)) {
+  const config = await loadConfig(root, options, mistakes);
+  for (const tool of config === null ? [] : configTools(config, mistakes)) {
     if (names.has(tool.definition.tool_name)) {
       const message = `the tool ${tool.definition.tool_name} is already defined; rename one`;
-      mistakes.push(mistakeOf("E_CONFIG_DUPLICATE_NAME", atStart(file), message)); // B3
+      mistakes.push(mistakeOf("E_CONFIG_DUPLICATE_NAME", atStart(config?.file ?? ""), message)); // B3
       continue;
     }
     names.add(tool.definition.tool_name);
     tools.push(tool);
   }
-  return { root, tools, others: bundle.others, ignored: bundle.ignored, mistakes };
+  return { root, tools, others: bundle.others, config, ignored: bundle.ignored, mistakes };
 }
 
-type Group = readonly [DefinedTool, ...DefinedTool[]];
+type Group = readonly [DocumentTool, ...DocumentTool[]];
 
 /** Tools that share a module and a placement are loaded together; a tool without an entry stands alone. */
-function groupByModule(tools: readonly DefinedTool[]): readonly Group[] {
-  const groups = new Map<string, [DefinedTool, ...DefinedTool[]]>();
+function groupByModule(tools: readonly DocumentTool[]): readonly Group[] {
+  const groups = new Map<string, [DocumentTool, ...DocumentTool[]]>();
   for (const tool of tools) {
     const isInline = tool.definition.options.placement === "inline";
     const key = JSON.stringify([tool.file, tool.entry ?? tool.definition.tool_name, isInline]);
@@ -101,7 +104,7 @@ async function loadGroup(
   }
 }
 
-type CodeOf = (tool: DefinedTool) => ToolCode;
+type CodeOf = (tool: DocumentTool) => ToolCode;
 
 async function inlineCode(
   entry: string,
@@ -140,7 +143,7 @@ async function loadConfig(
   root: string,
   options: BundleLoadOptions,
   mistakes: Mistake[],
-): Promise<{ readonly tool: RegisteredTool; readonly file: string }[]> {
+): Promise<LoadedBundle["config"]> {
   for (const file of CONFIG_FILES) {
     const path = join(root, file);
     const exists = await access(path).then(
@@ -149,14 +152,24 @@ async function loadConfig(
     );
     if (!exists) continue;
     try {
-      return readConfigTools(await importModule(path, { ...options, root }), file).map((tool) => ({ tool, file }));
+      return { file, exports: await importModule(path, { ...options, root }) };
     } catch (error) {
       if (!CGError.is(error)) throw error;
       mistakes.push(mistakeOf(error.code as ErrorCode, atStart(file), error.message));
-      return [];
+      return null;
     }
   }
-  return [];
+  return null;
+}
+
+function configTools(config: NonNullable<LoadedBundle["config"]>, mistakes: Mistake[]): RegisteredTool[] {
+  try {
+    return readConfigTools(config.exports, config.file);
+  } catch (error) {
+    if (!CGError.is(error)) throw error;
+    mistakes.push(mistakeOf(error.code as ErrorCode, atStart(config.file), error.message));
+    return [];
+  }
 }
 
 function atStart(file: string): { file: string; line: number; column: number } {

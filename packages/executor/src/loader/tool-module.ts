@@ -45,6 +45,11 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
   }
 }
 
+/** Imports a module of a bundle by the path that a resource names, which must stay inside the bundle. */
+export async function importEntry(entry: string, root: string): Promise<unknown> {
+  return await importModule(await findEntry(entry, root), { root });
+}
+
 /** Imports a file of a bundle and hands out what it exports. Both paths are real ones. */
 export async function importModule(file: string, options: LoadOptions): Promise<unknown> {
   try {

@@ -1,7 +1,7 @@
 import { request } from "undici";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type Loopback, startLoopback } from "../../test/loopback.ts";
 import { createGuardedAgent, type ResolvedAddress } from "./guarded-agent.ts";
-import { type Loopback, startLoopback } from "./loopback.fixture.ts";
 import { isPublicAddress } from "./public-address.ts";
 
 const LOOPBACK: ResolvedAddress = { address: "127.0.0.1", family: 4 };

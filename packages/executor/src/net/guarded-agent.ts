@@ -23,7 +23,6 @@ export interface GuardedAgentOptions {
   readonly resolve?: (hostname: string) => Promise<readonly ResolvedAddress[]>;
   /** Which addresses may be dialed; the public ones when absent. Tests with a loopback server widen it. */
   readonly isAllowed?: (address: string) => boolean;
-  readonly connectTimeoutMs?: number;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
@@ -35,7 +34,7 @@ export function createGuardedAgent(options: GuardedAgentOptions = {}): Dispatche
   const resolve = options.resolve ?? ((hostname: string) => dnsLookup(hostname, { all: true }));
   const dial = buildConnector({
     lookup: guardedLookup(resolve, isAllowed),
-    timeout: options.connectTimeoutMs ?? CONNECT_TIMEOUT_MS,
+    timeout: CONNECT_TIMEOUT_MS,
     allowH2: false, // G4
   } as buildConnector.BuildOptions);
   return new Agent({

@@ -5,9 +5,9 @@ import { errorOf } from "@tessera/protocol";
 import { VirtualClock, waitFor } from "@tessera/testkit";
 import { Agent } from "undici";
 import { afterEach, describe, expect, it } from "vitest";
+import { type Loopback, startLoopback } from "../../test/loopback.ts";
 import { checkUrl, URL_POLICY_DEFAULT } from "./check-url.ts";
 import { type HttpCall, httpCall } from "./http-call.ts";
-import { type Loopback, startLoopback } from "./loopback.fixture.ts";
 
 let server: Loopback | null = null;
 afterEach(async () => {

@@ -29,6 +29,8 @@ export interface HttpCall {
   readonly allow: (url: URL) => void;
   /** 0: a redirect is the answer. Otherwise one more than this is an error. */
   readonly redirectsMax: number;
+  /** A request was answered, if only by a redirect: it has arrived, whatever fails after it. */
+  readonly onAnswered?: () => void;
   readonly clock: Clock;
 }
 
@@ -46,6 +48,15 @@ export interface HttpAnswer {
 }
 
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+/** Codes of a connection that never stood. */
+const NOT_SENT: ReadonlySet<unknown> = new Set([
+  "EAI_AGAIN",
+  "ECONNREFUSED",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "UND_ERR_CONNECT_TIMEOUT",
+]);
 const STATUS_TEXT_CHARS_MAX = 200;
 const URL_CHARS_SHOWN = 300;
 
@@ -105,6 +116,7 @@ async function exchange(call: HttpCall, hop: Hop, signal: AbortSignal): Promise<
     headersTimeout: 0,
     bodyTimeout: 0,
   });
+  call.onAnswered?.();
   // A body that is thrown away reports its own abort; nobody waits for it any more.
   response.body.on("error", () => {});
   const headers = flattenHeaders(response.headers);
@@ -136,6 +148,14 @@ function nextHop(hop: Hop, redirect: { readonly status: number; readonly locatio
     headers[name] = value;
   }
   return keepsMethod ? { ...hop, url, headers } : { url, method: "GET", headers, body: undefined };
+}
+
+/** The failed request may have had its effect. Only a refusal of ours or a connection that never stood, both before the
+ *  first answer, are certain. */
+export function mayHaveArrived({ code, cause }: CGError, { wasAnswered }: { readonly wasAnswered: boolean }): boolean {
+  if (wasAnswered) return code !== "canceled";
+  if (code !== "tool_timeout" && code !== "upstream_unavailable") return false;
+  return !(cause instanceof Error && "code" in cause && NOT_SENT.has(cause.code));
 }
 
 function asCGError(error: unknown, ending: AbortSignal, url: URL): CGError {

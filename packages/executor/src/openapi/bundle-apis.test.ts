@@ -7,11 +7,11 @@ import { systemClock } from "@tessera/engines/system";
 import { BUNDLE_FILE_BYTES_MAX } from "@tessera/protocol";
 import { toolPolicy } from "@tessera/tool";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { startDefinitionRunner } from "../../test/definition-runner.ts";
+import { json, type StandIn, startStandIn } from "../../test/stand-in.ts";
 import { loadBundleTools } from "../loader/bundle-tools.ts";
 import { createIsolatedHost, type IsolatedHost } from "../placements/isolated-host.ts";
 import { credentialGrants } from "./credential-grants.ts";
-import { startSampleRunner } from "./sample-runner.ts";
-import { json, type StandIn, startStandIn } from "./stand-in.ts";
 
 const PETSTORE = `openapi: 3.1.0
 info: { title: Petstore, version: "1" }
@@ -95,7 +95,7 @@ describe("a bundle with a document", () => {
       if (url === "/v1/pets/none") return json(response, { error: `no pet for ${headers.authorization}` }, 404);
       json(response, { method, url, seen: headers.authorization ?? null, body: body === "" ? null : JSON.parse(body) });
     };
-    await using runner = await startSampleRunner(loaded.tools, {
+    await using runner = await startDefinitionRunner(loaded.tools, {
       clock: systemClock,
       dispatcher: standIn.dispatcher,
       env: { PETSTORE_TOKEN: TOKEN },

@@ -10,7 +10,7 @@ import { readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { BUNDLE_FILE_BYTES_MAX, CGError, type ErrorCode, errorOf, type JsonValue, parseJson } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
-import { type DefinedApi, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
+import { type DocumentApi, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
 import { isInside } from "../loader/entry-path.ts";
 import { openApiTools } from "./document-tools.ts";
 
@@ -24,7 +24,7 @@ const BUNDLE_CODES: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
 
 /** `root` is a real path. Mistakes are added to the list. */
 export async function loadApis(
-  apis: readonly DefinedApi[],
+  apis: readonly DocumentApi[],
   root: string,
   mistakes: Mistake[],
 ): Promise<RegisteredTool[]> {
@@ -33,7 +33,7 @@ export async function loadApis(
   return tools;
 }
 
-async function loadApi(api: DefinedApi, root: string, mistakes: Mistake[]): Promise<RegisteredTool[]> {
+async function loadApi(api: DocumentApi, root: string, mistakes: Mistake[]): Promise<RegisteredTool[]> {
   const { document: path, file, line, column, ...options } = api;
   try {
     const document = parseDocument(await readDocument(path, root), path);

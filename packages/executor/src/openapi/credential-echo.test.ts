@@ -4,8 +4,8 @@ import { systemClock } from "@tessera/engines/system";
 import type { JsonObject } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { startSampleRunner } from "./sample-runner.ts";
-import { type Answer, json, type StandIn, startStandIn, text } from "./stand-in.ts";
+import { startDefinitionRunner } from "../../test/definition-runner.ts";
+import { type Answer, json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
 
 const TOKEN = "Tok-77/aa+bb?e=Zz";
 const PASSWORD = "pa55:Word/++x";
@@ -56,7 +56,7 @@ function operation(auth: JsonObject): ToolDefinition {
 async function traceOf(tool: ToolDefinition, answer: Answer, env: Record<string, string> = ENV) {
   standIn.answer = answer;
   const { dispatcher } = standIn;
-  await using runner = await startSampleRunner([{ definition: tool, code: null }], {
+  await using runner = await startDefinitionRunner([{ definition: tool, code: null }], {
     clock: systemClock,
     dispatcher,
     env,

@@ -1,8 +1,8 @@
 import type { ToolDefinition } from "@tessera/tool";
 import { describe, expect, it } from "vitest";
+import { LIBRARY, LIBRARY_OPTIONS, tool } from "../../test/openapi-documents.ts";
 import { credentialGrants } from "./credential-grants.ts";
 import { openApiTools } from "./document-tools.ts";
-import { LIBRARY, LIBRARY_OPTIONS, tool } from "./sample-documents.ts";
 
 const definition = (options: unknown): ToolDefinition => ({
   tool_name: "t",

@@ -6,8 +6,9 @@
 //       operation is refused.
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { API_METHODS, type ApiMethod } from "@tessera/tool/resources";
 import { createSchemaTranslator, type SchemaTranslator } from "./document-schema.ts";
-import { isJsonType, OPERATION_METHODS, type OperationMethod, RESERVED_HEADERS } from "./operation.ts";
+import { isJsonType, RESERVED_HEADERS } from "./operation.ts";
 import { resolveReference } from "./references.ts";
 
 const BODY_ARGUMENT = "body";
@@ -17,7 +18,7 @@ const OPERATIONS_MAX = 2_000;
 export interface DocumentOperation {
   /** `GET /pets`: how messages call it. */
   readonly label: string;
-  readonly method: OperationMethod;
+  readonly method: ApiMethod;
   readonly path: string;
   readonly id: string | null;
   readonly tags: readonly string[];
@@ -31,7 +32,7 @@ export function operationsOf(document: JsonObject): DocumentOperation[] {
   for (const [path, value] of Object.entries(isJsonObject(document.paths) ? document.paths : {})) {
     const pathItem = resolveReference(document, value).value;
     if (!isJsonObject(pathItem)) continue;
-    for (const method of OPERATION_METHODS) {
+    for (const method of API_METHODS) {
       const operation = pathItem[method.toLowerCase()];
       if (!isJsonObject(operation)) continue;
       const tags = Array.isArray(operation.tags) ? operation.tags.filter((tag) => typeof tag === "string") : [];

@@ -2,8 +2,8 @@
 
 import { CGError, type JsonObject } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
+import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "../../test/openapi-documents.ts";
 import { type OpenApiToolsOptions, openApiTools } from "./document-tools.ts";
-import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "./sample-documents.ts";
 
 function refusal(make: () => unknown): CGError {
   try {

@@ -20,11 +20,11 @@ import {
 } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
 import { checkParameters } from "@tessera/tool/catalog";
-import type { ApiOperationChoice, ApiPlacement } from "@tessera/tool/resources";
+import type { ApiMethod, ApiOperationChoice, ApiPlacement } from "@tessera/tool/resources";
 import { type DocumentOperation, operationsOf, shapeOf } from "./document-operation.ts";
 import { credentialsOf } from "./document-security.ts";
 import { serverOf } from "./document-server.ts";
-import { type OperationMethod, readHosts, readOperation } from "./operation.ts";
+import { readHosts, readOperation } from "./operation.ts";
 
 const DOCUMENT_BYTES_MAX = 8 * 1024 * 1024;
 const TOOL_NAME_CHARS_MAX = 64;
@@ -54,7 +54,7 @@ export interface OpenApiToolsOptions {
   readonly errorKey?: string | null;
 }
 
-const EFFECTS: Readonly<Record<OperationMethod, ToolEffect>> = {
+const EFFECTS: Readonly<Record<ApiMethod, ToolEffect>> = {
   GET: "read",
   HEAD: "read",
   OPTIONS: "read",

@@ -2,8 +2,8 @@
 //
 //   X1. Every hop is asked for by `allow`, which belongs to the definition's own host list.
 //   X2. The trace goes on: same trace id, a span id of its own, derived from the call so that an attempt has one.
-//   X3. A request that may have had its effect although no answer came is `outcome_unknown` where the tool's effect is
-//       `once`: nobody may repeat it without looking.
+//   X3. A request that may have had its effect although no answer came, or only a redirect that leads nowhere, is
+//       `outcome_unknown` where the tool's effect is `once`: nobody may repeat it without looking.
 //   X4. Errors name hosts and variables, never values. Message and details pass the mask whatever the error: a server
 //       that redirects may put what it was sent into the name of the next host.
 
@@ -19,23 +19,13 @@ import {
 } from "@tessera/protocol";
 import type { ToolContext, ToolInvocation } from "@tessera/tool";
 import type { Dispatcher } from "undici";
-import { type HttpAnswer, httpCall } from "../net/http-call.ts";
+import { type HttpAnswer, httpCall, mayHaveArrived } from "../net/http-call.ts";
 import { createSecretMask } from "../secrets/secret-mask.ts";
 import { ANSWER_BYTES_MAX, failureDetails, readAnswer } from "./answer.ts";
 
-export const TIMEOUT_MS_DEFAULT = 30_000;
 const REDIRECTS_MAX = 3;
 const TRACE_FLAGS = "01";
 const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS"]);
-/** The connection never stood, so the request was not sent. */
-const NOT_SENT: ReadonlySet<string> = new Set([
-  "ECONNREFUSED",
-  "ENOTFOUND",
-  "EAI_AGAIN",
-  "EHOSTUNREACH",
-  "ENETUNREACH",
-  "UND_ERR_CONNECT_TIMEOUT",
-]);
 
 /** Everything about a request that the definition and the arguments decide. */
 export interface OutgoingRequest {
@@ -70,6 +60,7 @@ export async function exchange(
     errorKey: request.errorKey,
   };
   let answer: HttpAnswer;
+  let wasAnswered = false;
   try {
     answer = await httpCall({
       url: request.url,
@@ -82,12 +73,16 @@ export async function exchange(
       dispatcher,
       allow: request.allow, // X1
       redirectsMax: REDIRECTS_MAX,
+      onAnswered: () => {
+        wasAnswered = true;
+      },
       clock,
     });
   } catch (error) {
     if (!CGError.is(error)) throw error;
-    const isUncertain = invocation.effect === "once" && !SAFE_METHODS.has(request.method) && !isNotSent(error);
-    if (error.code !== "upstream_unavailable" && error.code !== "tool_timeout") {
+    const mayHaveEffect = invocation.effect === "once" && !SAFE_METHODS.has(request.method);
+    const isUncertain = mayHaveEffect && mayHaveArrived(error, { wasAnswered });
+    if (!isUncertain && error.code !== "upstream_unavailable" && error.code !== "tool_timeout") {
       throw errorOf(error.code, reader.mask.text(error.message), { details: reader.mask.value(error.details) }); // X4
     }
     const code: ErrorCode = isUncertain ? "outcome_unknown" : error.code; // X3
@@ -105,9 +100,4 @@ function traceHeaders(invocation: ToolInvocation): Record<string, string> {
     JSON.stringify([invocation.span_id, invocation.tool_call_id, invocation.attempt]),
   );
   return { traceparent: formatTraceparent({ trace_id, span_id: span.digest("hex").slice(0, 16), flags: TRACE_FLAGS }) };
-}
-
-function isNotSent(error: CGError): boolean {
-  const cause = error.cause;
-  return cause instanceof Error && "code" in cause && typeof cause.code === "string" && NOT_SENT.has(cause.code);
 }

@@ -4,7 +4,6 @@
 //   A definition is run                createOpenApiHost({ dispatcher, env, clock, onWarning }).codeFor(definition, invocation)
 //   What a definition asks for         credentialGrants(definition), for `credentialHosts` of the host
 
-export { argumentVariables } from "./arguments.ts";
 export { credentialGrants } from "./credential-grants.ts";
 export { type OpenApiToolsOptions, openApiTools } from "./document-tools.ts";
 export { createOpenApiHost, type OpenApiHost, type OpenApiHostOptions } from "./host.ts";

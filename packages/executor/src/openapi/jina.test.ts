@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { gzipSync } from "node:zlib";
 import { systemClock } from "@tessera/engines/system";
-import { CGError, type JsonObject } from "@tessera/protocol";
+import type { CGError, JsonObject } from "@tessera/protocol";
 import { VirtualClock } from "@tessera/testkit";
 import {
   createTestContext,
@@ -13,12 +13,13 @@ import {
   type ToolOptions,
 } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { invocationForTest, TRACE_ID } from "../../test/invocation.ts";
+import { refusalOf } from "../../test/refusal.ts";
+import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
 import { createOpenApiHost } from "./host.ts";
-import { json, type StandIn, startStandIn, text } from "./stand-in.ts";
 
 const KEY = "jina-k3y/with+marks=and%more";
 const SEARCH_KEY = "search-secret-0123456789";
-const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
 const SEARCH: JsonObject = {
   mode: "search",
   base_url: "https://s.jina.ai",
@@ -28,28 +29,7 @@ const SEARCH: JsonObject = {
 };
 const READER: JsonObject = { mode: "reader" };
 
-const INVOCATION: ToolInvocation = {
-  project_id: "p1",
-  channel_id: "public",
-  agent_id: "scout",
-  agent_turn_id: "turn_1",
-  turn_epoch: 1,
-  step_id: "step_1",
-  parent_step_id: null,
-  trace_id: TRACE,
-  span_id: "00f067aa0ba902b7",
-  recursion_depth: 0,
-  tool_call_id: "tc_1",
-  tool_name: "web_search",
-  arguments: {},
-  effect: "read",
-  after_execution: "suspend",
-  attempt: 1,
-  mode: "run",
-  idempotency_key: "idem_1",
-  message: { card_id: "card_1", content: null, tool_calls: [] },
-  definition: null,
-};
+const INVOCATION = invocationForTest({ agent_id: "scout", tool_name: "web_search", effect: "read" });
 
 let standIn: StandIn;
 let warnings: string[];
@@ -101,15 +81,6 @@ async function run(options: ToolOptions, input: JsonObject, more: RunOptions = {
   return (await code.handler(test.ctx, input)) as JsonObject;
 }
 
-async function refusalOf(promise: Promise<unknown>): Promise<CGError> {
-  const error = await promise.then(
-    (value) => new Error(`it succeeded with ${JSON.stringify(value).slice(0, 200)}`),
-    (thrown: unknown) => thrown,
-  );
-  if (!CGError.is(error)) throw error;
-  return error;
-}
-
 describe("a definition", () => {
   it("has code only when it carries jina or openapi options", () => {
     const host = createOpenApiHost({
@@ -144,7 +115,7 @@ describe("the search", () => {
     await run({ jina: SEARCH }, { q: "x" });
     await run({ jina: SEARCH }, { q: "x" }, { invocation: { attempt: 2 } });
     const [first, second] = standIn.seen.map((request) => String(request.headers.traceparent));
-    expect(first).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-01$`));
+    expect(first).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-01$`));
     expect(first).not.toContain(INVOCATION.span_id);
     expect(second).not.toBe(first);
   });

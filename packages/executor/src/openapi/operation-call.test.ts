@@ -1,37 +1,18 @@
 // Definitions made from documents are run, from the definition alone, against a local server in place of their host.
 
 import { systemClock } from "@tessera/engines/system";
-import { CGError, type JsonObject } from "@tessera/protocol";
-import { createTestContext, sessionKey, type ToolDefinition, type ToolInvocation } from "@tessera/tool";
+import type { JsonObject } from "@tessera/protocol";
+import { createTestContext, sessionKey, type ToolDefinition } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { invocationForTest } from "../../test/invocation.ts";
+import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "../../test/openapi-documents.ts";
+import { refusalOf } from "../../test/refusal.ts";
+import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
 import { openApiTools } from "./document-tools.ts";
 import { createOpenApiHost, type OpenApiHostOptions } from "./host.ts";
-import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "./sample-documents.ts";
-import { json, type StandIn, startStandIn, text } from "./stand-in.ts";
 
 const CARD = "card-secret-77/aa+bb";
-const INVOCATION: ToolInvocation = {
-  project_id: "p1",
-  channel_id: "public",
-  agent_id: "clerk",
-  agent_turn_id: "turn_1",
-  turn_epoch: 1,
-  step_id: "step_1",
-  parent_step_id: null,
-  trace_id: "4bf92f3577b34da6a3ce929d0e0e4736",
-  span_id: "00f067aa0ba902b7",
-  recursion_depth: 0,
-  tool_call_id: "tc_1",
-  tool_name: "tool",
-  arguments: {},
-  effect: "once",
-  after_execution: "suspend",
-  attempt: 1,
-  mode: "run",
-  idempotency_key: "idem_1",
-  message: { card_id: "card_1", content: null, tool_calls: [] },
-  definition: null,
-};
+const INVOCATION = invocationForTest({ agent_id: "clerk" });
 
 let standIn: StandIn;
 let warnings: string[];
@@ -61,15 +42,6 @@ async function run(
   if (code?.kind !== "function") throw new Error("the definition has no code");
   await using test = createTestContext({ idempotencyKey: "idem_1" });
   return (await code.handler(test.ctx, input)) as JsonObject;
-}
-
-async function refusalOf(promise: Promise<unknown>): Promise<CGError> {
-  const error = await promise.then(
-    (value) => new Error(`it succeeded with ${JSON.stringify(value).slice(0, 200)}`),
-    (thrown: unknown) => thrown,
-  );
-  if (!CGError.is(error)) throw error;
-  return error;
 }
 
 describe("a call", () => {
@@ -216,6 +188,14 @@ describe("a redirect", () => {
       expect((await refusalOf(run(watering, { bed: "a" }))).code).toBe("url_not_allowed");
     }
     expect(new Set(standIn.dialed)).toEqual(new Set(["glass.example:443", "mirror.example:443"]));
+  });
+
+  it("that is refused leaves the outcome unknown where the answered request happens once", async () => {
+    const tools = openApiTools(GREENHOUSE, GLASS);
+    redirectTo("https://evil.example/moved");
+    const once = await refusalOf(run(tool(tools, "glass__waterBed"), { bed: "a", body: { litres: 1 } }));
+    expect(once).toMatchObject({ code: "outcome_unknown", details: { reason: "url_not_allowed" } });
+    expect(standIn.dialed).toEqual(["glass.example:443"]);
   });
 
   it("with a credential stays on its origin, whatever the list says", async () => {

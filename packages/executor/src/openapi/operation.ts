@@ -8,11 +8,9 @@
 //       are logged by everyone on the way, and a cookie is a session of somebody.
 
 import { BadRequest, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { API_METHODS, type ApiMethod, apiHostOf } from "@tessera/tool/resources";
 import { encodePathText, readBaseUrl } from "./request-url.ts";
 import { headersSetting, objectSetting, textListSetting, textSetting, variableSetting, wrong } from "./settings.ts";
-
-export const OPERATION_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"] as const;
-export type OperationMethod = (typeof OPERATION_METHODS)[number];
 
 const QUERY_STYLES = ["form", "spaceDelimited", "pipeDelimited", "deepObject"] as const;
 type Style = "simple" | (typeof QUERY_STYLES)[number];
@@ -28,7 +26,6 @@ export const RESERVED_HEADERS: ReadonlySet<string> = new Set([
   "traceparent",
   "tracestate",
 ]);
-const HOST = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/;
 
 export interface ArgumentSlot {
   /** The argument of the tool. */
@@ -56,7 +53,7 @@ export interface ApiOperation {
   readonly server: URL;
   /** `host` or `host:port`; the server's is among them. */
   readonly hosts: readonly string[];
-  readonly method: OperationMethod;
+  readonly method: ApiMethod;
   readonly path: string;
   readonly slots: readonly ArgumentSlot[];
   readonly body: { readonly arg: string; readonly required: boolean; readonly content_type: string } | null;
@@ -75,8 +72,8 @@ export function readOperation(value: unknown): ApiOperation {
   const server = readBaseUrl(given.server, "openapi.server");
   const hosts = readHosts(given.hosts);
   if (!hosts.includes(server.host)) throw wrong("openapi.server", "on a host of openapi.hosts");
-  const method = textSetting(given.method, "openapi.method")?.toUpperCase() as OperationMethod;
-  if (!OPERATION_METHODS.includes(method)) throw wrong("openapi.method", OPERATION_METHODS.join(", "));
+  const method = textSetting(given.method, "openapi.method")?.toUpperCase() as ApiMethod;
+  if (!API_METHODS.includes(method)) throw wrong("openapi.method", API_METHODS.join(", "));
   const slots = listOf(given.parameters, "openapi.parameters").map(readSlot);
   const credentials = listOf(given.auth, "openapi.auth").map(readCredential);
   const isTaken = (slot: ArgumentSlot) => credentials.some(({ header }) => header === slot.name.toLowerCase());
@@ -101,14 +98,16 @@ export function readOperation(value: unknown): ApiOperation {
 
 /** Hosts in the form that URL.host has. */
 export function readHosts(value: unknown): string[] {
-  const hosts = (textListSetting(value, "hosts") ?? []).map((host) => host.toLowerCase().replace(/:443$/, ""));
-  const isUsable = hosts.length > 0 && hosts.every((host) => HOST.test(host));
-  if (!isUsable) throw wrong("hosts", "a list of one or more host names, each without scheme and path");
-  return hosts;
+  const hosts = (textListSetting(value, "hosts") ?? []).map(apiHostOf);
+  const usable = hosts.filter((host) => host !== null);
+  if (usable.length === 0 || usable.length < hosts.length) {
+    throw wrong("hosts", "a list of one or more host names, each without scheme and path");
+  }
+  return usable;
 }
 
 /** The placeholders of a path template, in order. */
-export function placeholdersOf(path: string): string[] {
+function placeholdersOf(path: string): string[] {
   return [...path.matchAll(/\{([^{}]*)\}/g)].map((match) => match[1] ?? "");
 }
 
@@ -145,7 +144,7 @@ function readSlot(value: unknown, index: number): ArgumentSlot {
   return { arg, name, in: place, style, explode, required, json: given.json === true };
 }
 
-function readBodySlot(value: unknown, method: OperationMethod): ApiOperation["body"] {
+function readBodySlot(value: unknown, method: ApiMethod): ApiOperation["body"] {
   if (value === undefined || value === null) return null;
   const given = objectSetting(value, "openapi.body");
   const arg = textSetting(given.arg, "openapi.body.arg");

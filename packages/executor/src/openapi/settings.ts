@@ -2,9 +2,9 @@
 // wrong one is a `bad_request` that names its field.
 
 import { BadRequest, isJsonObject, type JsonObject } from "@tessera/protocol";
-import { TIMEOUT_MS_DEFAULT } from "./exchange.ts";
+import { isEnvName } from "@tessera/tool/catalog";
 
-const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]{0,127}$/;
+const TIMEOUT_MS_DEFAULT = 30_000;
 const TIMEOUT_S_MAX = 3_600;
 /** A definition is stored and shown: what is a secret by its name comes from the environment or not at all. */
 const SECRET_HEADERS: ReadonlySet<string> = new Set(["authorization", "proxy-authorization", "cookie"]);
@@ -31,7 +31,7 @@ export function textListSetting(value: unknown, field: string): string[] | undef
 /** The name of an environment variable. */
 export function variableSetting(value: unknown, field: string): string | undefined {
   const name = textSetting(value, field);
-  if (name !== undefined && !VARIABLE.test(name)) throw wrong(field, "the name of an environment variable");
+  if (name !== undefined && !isEnvName(name)) throw wrong(field, "the name of an environment variable");
   return name;
 }
 

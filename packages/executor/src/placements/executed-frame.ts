@@ -15,12 +15,12 @@ export function readExecuted(value: unknown): ExecutedCall | null {
     toolCallId,
     toolName,
     status,
-    error: errorOf(error, error.message),
-    ...(isJsonObject(wire) ? { wire: wireOf(wire) } : {}),
+    error: readError(error, error.message),
+    ...(isJsonObject(wire) ? { wire: readWire(wire) } : {}),
   };
 }
 
-function errorOf(error: JsonObject, message: string): ToolCallResultError {
+function readError(error: JsonObject, message: string): ToolCallResultError {
   const { name, code, suggestion, helpUrl, retryable } = error;
   return {
     message,
@@ -32,6 +32,6 @@ function errorOf(error: JsonObject, message: string): ToolCallResultError {
   };
 }
 
-function wireOf({ code, detail }: JsonObject): NonNullable<ExecutedCall["wire"]> {
+function readWire({ code, detail }: JsonObject): NonNullable<ExecutedCall["wire"]> {
   return { ...(isErrorCode(code) ? { code } : {}), ...(isJsonObject(detail) ? { detail } : {}) };
 }

@@ -54,7 +54,9 @@ export type FromChild =
       readonly executed: unknown;
       /** The handler changed what every later call would see: do not use this child again. */
       readonly retire: boolean;
-    };
+    }
+  /** Follows `settled`. Retire: the call left work behind that may end or disturb the process later. */
+  | { readonly type: "rested"; readonly call: number; readonly retire: boolean };
 
 export function encodeFrame(frame: ToChild | FromChild): string {
   return `${JSON.stringify(frame)}\n`;

@@ -36,10 +36,7 @@ export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd>
     return { kind: "refused", code: "shutting_down", message, retryable: true };
   }
   const abort = new AbortController();
-  let answer: (end: RunEnd) => void = () => {};
-  const cut = new Promise<RunEnd>((resolve) => {
-    answer = resolve;
-  });
+  const { promise: cut, resolve: answer } = Promise.withResolvers<RunEnd>();
   const timers = [
     clock.after(policy.timeout_ms, () => {
       abort.abort(new Error("the tool's time is up"));

@@ -7,6 +7,8 @@
 //   H4. What one call leaves behind in globals is seen by later calls of the same tool and project, never by anybody
 //       else. A handler that changed a built-in prototype is not given another call.
 //   H5. A call is settled after what it printed has left this process, so that a flood is its own and not the next call's.
+//   H6. A timer, a socket or a process that a call left open may end or disturb this process at any later moment. After
+//       the answer and one turn of the event loop, in which things close, `rested` tells the host whether there is one.
 
 import { Socket } from "node:net";
 import { dirname } from "node:path";
@@ -66,7 +68,8 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
   });
   const handler = module.handlers.get(run.export_name);
   const reconcile = module.reconcilers.get(run.export_name);
-  const before = builtinKeys();
+  const keysBefore = builtinKeys();
+  const workBefore = openWork();
   send({ type: "started", call }); // H2
   const executed = await executeHandler({
     code: {
@@ -82,7 +85,9 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
   });
   runtime.close();
   current = null;
-  send({ type: "settled", call, executed, retire: builtinKeys() !== before }); // H4
+  send({ type: "settled", call, executed, retire: builtinKeys() !== keysBefore }); // H4
+  await new Promise((resolve) => setImmediate(resolve));
+  send({ type: "rested", call, retire: hasMore(openWork(), workBefore) }); // H6
 }
 
 function missingHandler(name: string): () => never {
@@ -94,6 +99,17 @@ function missingHandler(name: string): () => never {
 /** How many properties the built-in prototypes have: adding one is how pollution is done. */
 function builtinKeys(): number {
   return PROTOTYPES.reduce((sum, prototype) => sum + Reflect.ownKeys(prototype).length, 0);
+}
+
+/** What keeps the event loop alive, counted by kind. */
+function openWork(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1);
+  return counts;
+}
+
+function hasMore(now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number>): boolean {
+  return [...now].some(([kind, count]) => count > (before.get(kind) ?? 0));
 }
 
 function obey(module: ToolModule, frame: ToChild): void {

@@ -15,6 +15,8 @@ export interface IsolatedLimits {
   readonly startMs: number;
   /** A child that was used before and does not take the next call within this time is replaced. */
   readonly takeMs: number;
+  /** From a call's answer until the child tells what the call left behind; one that does not is ended. */
+  readonly restMs: number;
   /** How long a call may wait for a child. Less than the margin of a call's deadline, which is two leases. */
   readonly queueMs: number;
   readonly queueMax: number;
@@ -34,6 +36,7 @@ export const ISOLATED_LIMITS: IsolatedLimits = {
   idleMs: 60_000,
   startMs: 10_000,
   takeMs: 5_000,
+  restMs: 500,
   queueMs: 20_000,
   queueMax: 1_000,
   cancelGraceMs: 1_000,

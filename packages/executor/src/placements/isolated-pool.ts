@@ -96,6 +96,8 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
       heapMb: limits.heapMb,
       memoryBytesMax: limits.memoryBytesMax,
       outputBytesMax: limits.outputBytesMax,
+      restMs: limits.restMs,
+      clock,
       ...(options.cacheDir === undefined ? {} : { cacheDir: options.cacheDir }),
     });
     const child: Child = {

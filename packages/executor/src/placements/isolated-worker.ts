@@ -3,13 +3,23 @@
 //   V1. One call at a time. Frames of an earlier call are dropped.
 //   V2. An answer counts only when it has the shape of an executed call; anything else ends the child.
 //   V3. A run ends exactly once: settled, or died with `hasStarted` telling whether the handler was called.
+//   V4. After its answer a child tells whether the call left work behind. One that did, or that does not tell in time,
+//       is to be retired; the answer stands.
 
+import type { Clock } from "@tessera/kernel/ports";
 import { gateJson } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolProgress } from "@tessera/tool";
 import { type ExecutedCall, PROGRESS_UPDATES_MAX } from "@tessera/tool/run";
 import { readExecuted } from "./executed-frame.ts";
-import type { ChildRun, FromChild, RuntimeMethod } from "./frames.ts";
-import { decodeDates, encodeDates, RUNTIME_METHODS, type RuntimeReply } from "./frames.ts";
+import {
+  type ChildRun,
+  decodeDates,
+  encodeDates,
+  type FromChild,
+  RUNTIME_METHODS,
+  type RuntimeMethod,
+  type RuntimeReply,
+} from "./frames.ts";
 import {
   type IsolatedProcess,
   type ProcessExit,
@@ -46,6 +56,11 @@ export interface IsolatedWorker {
   kill(): Promise<ProcessExit>;
 }
 
+export interface WorkerOptions extends ProcessOptions {
+  readonly clock: Clock;
+  readonly restMs: number;
+}
+
 /** Requests to other agents that one call may have open. */
 const ASKS_OPEN_MAX = 64;
 /** Turns of the event loop after an answer in which output that was printed before it is still read. */
@@ -58,15 +73,13 @@ interface CurrentRun {
   asksOpen: number;
   updatesLeft: number;
   settle(end: WorkerEnd): void;
+  rest(retire: boolean): void;
 }
 
-export function startIsolatedWorker(options: ProcessOptions): IsolatedWorker {
+export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
   let calls = 0;
   let current: CurrentRun | null = null;
-  let answerReady: (ready: WorkerReady) => void = () => {};
-  const firstFrame = new Promise<WorkerReady>((resolve) => {
-    answerReady = resolve;
-  });
+  const { promise: firstFrame, resolve: answerReady } = Promise.withResolvers<WorkerReady>();
   const lines = (level: ToolLogEntry["level"]) => createOutputLines((line) => current?.hooks.onLog(level, line));
   const output = { stdout: lines("info"), stderr: lines("error") };
 
@@ -97,6 +110,8 @@ export function startIsolatedWorker(options: ProcessOptions): IsolatedWorker {
         else run.settle({ kind: "settled", executed, retire: frame.retire === true });
         return;
       }
+      case "rested":
+        return run.rest(frame.retire === true);
       default:
         void child.kill("protocol"); // a type nobody knows: the child is not what it should be
     }
@@ -126,20 +141,31 @@ export function startIsolatedWorker(options: ProcessOptions): IsolatedWorker {
     async run(given, hooks) {
       const call = ++calls;
       child.resetOutput();
-      const settled = new Promise<WorkerEnd>((resolve) => {
-        current = { call, hooks, hasStarted: false, asksOpen: 0, updatesLeft: PROGRESS_UPDATES_MAX, settle: resolve };
-      });
-      const run = current as unknown as CurrentRun;
+      const { promise: settled, resolve: settle } = Promise.withResolvers<WorkerEnd>();
+      const { promise: rested, resolve: rest } = Promise.withResolvers<boolean>();
+      const run: CurrentRun = {
+        call,
+        hooks,
+        hasStarted: false,
+        asksOpen: 0,
+        updatesLeft: PROGRESS_UPDATES_MAX,
+        settle,
+        rest,
+      };
+      current = run;
       const died = child.gone.then(
         (exit): WorkerEnd => ({ kind: "died", exit, hasStarted: run.hasStarted }), // V3
       );
       child.send({ type: "run", run: { ...given, call, has_runtime: hooks.runtime !== null } });
       const end = await Promise.race([settled, died]);
+      const timer = options.clock.after(options.restMs, () => rest(true));
+      const leftWork = await Promise.race([rested, died.then(() => true)]); // V4
+      timer.cancel();
       for (let turn = 0; turn < OUTPUT_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
       output.stdout.end();
       output.stderr.end();
       current = null;
-      return end;
+      return end.kind === "settled" ? { ...end, retire: end.retire || leftWork } : end;
     },
     cancel() {
       if (current !== null) child.send({ type: "cancel", call: current.call });

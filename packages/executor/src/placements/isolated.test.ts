@@ -1,5 +1,6 @@
 // Isolated tools, with real processes: whatever a handler does, its call settles and everybody else lives.
 
+import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,6 +8,7 @@ import { systemClock } from "@tessera/engines/system";
 import { TestChild, VirtualClock, waitFor } from "@tessera/testkit";
 import type { AgentToolRuntime, ToolInvocation, ToolPolicy } from "@tessera/tool";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { invocationForTest } from "../../test/invocation.ts";
 import { NO_SECRETS } from "../secrets/secret-mask.ts";
 import { createIsolatedHost, type IsolatedCall, type IsolatedHost, type IsolatedHostOptions } from "./isolated-host.ts";
 import { contentOfEnd } from "./run-end.ts";
@@ -34,6 +36,9 @@ export const handlers: Record<string, (ctx: any, input: any) => unknown> = {
   print: () => { const text = "x".repeat(1024 * 1024 - 1) + "\\n"; for (let i = 0; i < 1024; i++) process.stdout.write(text); return "done"; },
   rejects: async () => { void Promise.reject(new Error("nobody listens")); await delay(200); return "late"; },
   rejectsAfter: () => { setTimeout(() => void Promise.reject(new Error("after the answer")), 20); return "answered"; },
+  throwsLater: () => { void (async () => { await delay(300); throw new Error("after the answer"); })(); return "answered"; },
+  pay: async () => { await delay(1_000); return "paid"; },
+  blocksLater: (ctx) => { setTimeout(() => { writeFileSync(ctx.workdir + "/blocked", ""); for (;;) {} }, 20).unref(); return "answered"; },
   blocksAfter: () => { setImmediate(() => { for (;;) {} }); return "answered"; },
   killSelf: async () => { process.kill(process.pid, "SIGKILL"); await delay(5_000); },
   fork: async (ctx) => {
@@ -128,28 +133,12 @@ async function run(host: IsolatedHost, name: string, options: CallOptions = {}) 
     timeout_ms: options.timeoutMs ?? POLICY.timeout_ms,
     can_reconcile: options.canReconcile ?? false,
   };
-  const invocation: ToolInvocation = {
+  const invocation = invocationForTest({
     project_id: options.project ?? "p1",
-    channel_id: "public",
-    agent_id: "agent_1",
-    agent_turn_id: "turn_1",
-    turn_epoch: 1,
-    step_id: "step_1",
-    parent_step_id: null,
-    trace_id: "1".repeat(32),
-    span_id: "1".repeat(16),
-    recursion_depth: 0,
-    tool_call_id: "tc_1",
     tool_name: `hostile__${name}`,
     arguments: { text: "hello" },
     effect,
-    after_execution: "suspend",
-    attempt: 1,
-    mode: "run",
-    idempotency_key: "key",
-    message: { card_id: "card_1", content: "", tool_calls: [] },
-    definition: null,
-  };
+  });
   const end = await host.run({
     entry: options.entry ?? hostile,
     export_name: name,
@@ -319,9 +308,18 @@ describe("an isolated tool", () => {
     }
   });
 
+  it("that leaves work behind does not take the next call with it", async () => {
+    const host = await newHost();
+    expect(await run(host, "throwsLater")).toMatchObject({ status: "success", result: { value: "answered" } });
+    expect(await run(host, "pay", { effect: "once" })).toMatchObject({ status: "success", result: { value: "paid" } });
+  });
+
   it("whose process hangs after the answer does not keep the next call waiting", async () => {
     const host = await newHost({ limits: { takeMs: 300 } });
     expect(await run(host, "blocksAfter")).toMatchObject({ result: { value: "answered" } });
+    expect(await run(host, "echo", { effect: "once", timeoutMs: 10_000 })).toMatchObject(ECHO);
+    expect(await run(host, "blocksLater")).toMatchObject({ result: { value: "answered" } });
+    await waitFor(() => existsSync(join(workdir, "blocked")), { what: "the process to hang" });
     expect(await run(host, "echo", { effect: "once", timeoutMs: 10_000 })).toMatchObject(ECHO);
   });
 

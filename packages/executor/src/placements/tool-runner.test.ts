@@ -16,10 +16,11 @@ import {
 } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { invocationForTest } from "../../test/invocation.ts";
 import { loadToolModule } from "../loader/tool-module.ts";
 import { openWorkspaces, type Workspaces } from "../workspace/workspaces.ts";
 import { createIsolatedHost, type IsolatedHost } from "./isolated-host.ts";
-import { createToolRunner, resolveFrom, type ToolRunnerOptions } from "./tool-runner.ts";
+import { createToolRunner, type ToolRunnerOptions } from "./tool-runner.ts";
 
 const CANARY = "c4nary/+s3cret=value&more";
 const MODULE = `
@@ -101,29 +102,11 @@ function runnerOf(tool: RegisteredTool | null, options: Partial<ToolRunnerOption
 }
 
 function invocationOf(tool: RegisteredTool | null, changes: Partial<ToolInvocation> = {}): ToolInvocation {
-  return {
-    project_id: "p1",
-    channel_id: "public",
-    agent_id: "agent_1",
-    agent_turn_id: "turn_1",
-    turn_epoch: 1,
-    step_id: "step_1",
-    parent_step_id: null,
-    trace_id: "1".repeat(32),
-    span_id: "1".repeat(16),
-    recursion_depth: 0,
-    tool_call_id: "tc_1",
+  return invocationForTest({
     tool_name: tool?.definition.tool_name ?? "t__nothing",
-    arguments: {},
     effect: "read",
-    after_execution: "suspend",
-    attempt: 1,
-    mode: "run",
-    idempotency_key: "key",
-    message: { card_id: "card_1", content: "", tool_calls: [] },
-    definition: null,
     ...changes,
-  };
+  });
 }
 
 const SIGNAL = new AbortController().signal;
@@ -147,17 +130,17 @@ describe("a tool", () => {
   it("is found through a registry by the name of the call", async () => {
     const registry = new ToolRegistry();
     registry.register(toolOf("inline", "plain"));
-    const runner = runnerOf(null, { resolve: resolveFrom(registry) });
+    const runner = runnerOf(null, { resolve: ({ tool_name }) => registry.get(tool_name) ?? null });
     const found = await runner.run(invocationOf(null, { tool_name: "t__plain" }), { signal: SIGNAL });
     expect(found).toMatchObject({ status: "success", result: { value: "text" } });
     const missing = await runner.run(invocationOf(null, { tool_name: "t__other" }), { signal: SIGNAL });
     expect(missing).toMatchObject({ status: "failed", error: { code: "not_found" } });
   });
 
-  it("without code here is not found", async () => {
+  it("that was called by a definition without code here is told so", async () => {
     const tool = { definition: definitionOf("plain"), code: null };
     const content = await runnerOf(tool).run(invocationOf(tool), { signal: SIGNAL });
-    expect(content).toMatchObject({ status: "failed", error: { code: "not_found" } });
+    expect(content).toMatchObject({ status: "failed", error: { code: "stale_tool_definition" } });
   });
 
   it.each(PLACEMENTS)("is not run with arguments that do not fit (%s)", async (placement) => {
@@ -177,10 +160,10 @@ describe("a tool", () => {
     expect(content).toMatchObject({ status: "failed", error: { code: "path_outside_workdir" } });
   });
 
-  it("whose pinned definition makes no sense, or whose resolver throws, is a failed result", async () => {
+  it("whose definition makes no sense, or whose resolver throws, is a failed result", async () => {
     const tool = toolOf("inline", "echo");
     const definition = { ...tool.definition, target_subject: "nonsense" };
-    const broken = await runnerOf(tool).run(invocationOf(tool, { definition }), { signal: SIGNAL });
+    const broken = await runnerOf({ ...tool, definition }).run(invocationOf(tool), { signal: SIGNAL });
     expect(broken.status).toBe("failed");
     const throwing = runnerOf(tool, {
       resolve: () => {

@@ -9,7 +9,7 @@
 //   U4. `close` ends what still runs as a crash would; drain first if that matters.
 
 import type { Clock } from "@tessera/kernel/ports";
-import type { ToolResultContent } from "@tessera/protocol";
+import { type ToolResultContent, targetSubjectFor } from "@tessera/protocol";
 import {
   type AgentToolRuntime,
   type RegisteredTool,
@@ -29,6 +29,7 @@ import { resolveEnvs, type ToolEnvironment } from "./environment.ts";
 import { runInline } from "./inline.ts";
 import type { IsolatedHost } from "./isolated-host.ts";
 import { contentOfEnd, type RunEnd } from "./run-end.ts";
+import { traceRun } from "./trace-run.ts";
 
 export interface ToolRunnerOptions {
   /** The tool of a call; null when this process does not have it. */
@@ -37,8 +38,6 @@ export interface ToolRunnerOptions {
   readonly workspaces: Workspaces;
   readonly environment: ToolEnvironment;
   readonly clock: Clock;
-  /** `ctx.runtime` for calls whose caller brings none. */
-  readonly agentRuntime?: (invocation: ToolInvocation) => AgentToolRuntime | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
@@ -48,7 +47,7 @@ export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
   const maskOf = createMaskCache();
   return {
     run(invocation, runOptions) {
-      const run = runCall({ ...options, maskOf }, invocation, runOptions, closing.signal);
+      const run = traceRun(invocation, () => runCall({ ...options, maskOf }, invocation, runOptions, closing.signal));
       running.add(run);
       void run.finally(() => running.delete(run));
       return run;
@@ -59,13 +58,6 @@ export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
       await Promise.all(running);
     },
   };
-}
-
-/** `resolve` of a runner over a registry. */
-export function resolveFrom(registry: {
-  get(name: string): RegisteredTool | undefined;
-}): (invocation: ToolInvocation) => RegisteredTool | null {
-  return (invocation) => registry.get(invocation.tool_name) ?? null;
 }
 
 interface RunnerParts extends ToolRunnerOptions {
@@ -83,7 +75,8 @@ async function runCall(
   let end: RunEnd;
   try {
     const tool = options.resolve(invocation);
-    const pinned = invocation.definition ?? tool?.definition ?? definition;
+    // What was found decides: it may be the pinned definition, or that with what the host itself has to say.
+    const pinned = tool?.definition ?? invocation.definition ?? definition;
     toolPolicy(pinned); // one that cannot be read throws here
     definition = pinned;
     const { values, warnings } = resolveEnvs(definition, options.environment);
@@ -127,8 +120,10 @@ async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
   const { options, tool, definition, values, mask, closing } = prepared;
   const { tool_name, tool_call_id, project_id, attempt } = prepared.invocation;
   if (tool === null || tool.code === null) {
-    const message = `no handler of ${tool_name} is loaded here`;
-    return { kind: "refused", code: "E_TOOL_NOT_FOUND", message, retryable: false };
+    const isPinned = prepared.invocation.definition !== null;
+    const code = isPinned ? "stale_tool_definition" : "E_TOOL_NOT_FOUND";
+    const what = isPinned ? `code for the definition that ${tool_name} was called with` : `handler of ${tool_name}`;
+    return { kind: "refused", code, message: `no ${what} is loaded here`, retryable: false };
   }
   const policy = toolPolicy(definition);
   const args = completeArguments(definition, prepared.invocation.arguments, values);
@@ -150,8 +145,8 @@ async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
   return await runInline(options.clock, { ...common, code, closing, logger, ...hooks });
 }
 
-function runtimeOf({ options, invocation, runOptions, mask }: Prepared): AgentToolRuntime | null {
-  const runtime = runOptions.runtime ?? options.agentRuntime?.(invocation) ?? null;
+function runtimeOf({ runOptions, mask }: Prepared): AgentToolRuntime | null {
+  const runtime = runOptions.runtime ?? null;
   if (runtime === null || mask.isEmpty) return runtime;
   return {
     request: (target, event, given) => runtime.request(mask.text(target), mask.value(event), mask.value(given)),
@@ -168,7 +163,7 @@ function unknownDefinition({ tool_name, after_execution }: ToolInvocation): Tool
     tool_name,
     description: "",
     parameters: {},
-    target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.unknown.run",
+    target_subject: targetSubjectFor("unknown", "run"),
     after_execution,
     options: {},
   };

@@ -20,20 +20,21 @@ import {
   type OpenedCall,
   type RegistryPort,
   type Subscription,
+  WorkSlots,
   type WorkSourceOptions,
 } from "@tessera/kernel";
 import {
   CGError,
-  type ErrorCode,
   LEASE_MS,
   parseToolCommand,
+  SUBJECT_VERSION,
   type SubjectVersion,
   type ToolCommand,
   toolDurable,
 } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
+import { LATE_CODES } from "../calls/late-codes.ts";
 import { runCall } from "../calls/run-call.ts";
-import { RunSlots } from "../calls/slots.ts";
 import { createDeadLetters } from "./dead-letters.ts";
 import { progressPublisher } from "./progress.ts";
 import { settleRefused } from "./settle-refused.ts";
@@ -70,13 +71,11 @@ export interface ToolService {
 const CONCURRENCY_DEFAULT = 16;
 const GRACE_DEFAULT_MS = 30_000;
 const STORE_AWAY_RETRY_MS = 1_000;
-const VERSIONS_DEFAULT: readonly SubjectVersion[] = ["v1r4"];
-/** Not the sender's fault: somebody else has the call, or it is over. */
-const LATE: ReadonlySet<ErrorCode> = new Set(["already_claimed", "already_settled", "stale_attempt", "tool_timeout"]);
+const VERSIONS_DEFAULT: readonly SubjectVersion[] = [SUBJECT_VERSION];
 
 export async function startToolService(options: ToolServiceOptions): Promise<ToolService> {
   const { bus, kernel, clock, ids, target, onWarning = () => undefined } = options;
-  const slots = new RunSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
+  const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
   const counts = new Map<string, number>();
   const count = (what: string) => void counts.set(what, (counts.get(what) ?? 0) + 1);
   const deadLetters = createDeadLetters({ kernel, clock, count, onWarning });
@@ -93,6 +92,8 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
       await refuse(delivery, error);
       return;
     }
+    // On a bus that everybody hears, a service of one project leaves the others' calls alone.
+    if (options.project !== undefined && command.ctx.project_id !== options.project) return delivery.ack();
     await slots.take(); // S4
     let isRunning = false;
     try {
@@ -100,7 +101,9 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
       const call = await claim(delivery, command);
       if (call === null) return;
       isRunning = true;
-      void run(call).finally(() => slots.give());
+      void run(call)
+        .catch((error: unknown) => onWarning(`${call.tool_call_id} was let go: ${String(error)}`))
+        .finally(() => slots.give());
     } catch (error) {
       // The store is away: the command is still true, and the next delivery or look asks again.
       onWarning(`opening ${command.ctx.tool_call_id} failed: ${String(error)}`);
@@ -122,7 +125,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     });
     if (outcome.outcome === "rejected") {
       count(outcome.code);
-      if (LATE.has(outcome.code)) delivery.ack();
+      if (LATE_CODES.has(outcome.code)) delivery.ack();
       else {
         delivery.term(outcome.code); // S2
         await deadLetters.put(delivery, outcome.code, { project_id: ctx.project_id, tool_call_id: ctx.tool_call_id });
@@ -172,7 +175,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
           bus,
           kernel,
           clock,
-          role: { tool_target: target },
+          role: { tool_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
           subscribe: {
             pattern: `cg.${version}.${options.project ?? "*"}.*.cmd.tool.${target}.>`,
             durable: toolDurable(target, version) + (options.project === undefined ? "" : `_${options.project}`),

@@ -5,6 +5,8 @@
 //       call that somebody else has or had is an error the handler never has to think about.
 //   X2. The ticket and the capability stay in here; a handler sees neither.
 //   X3. From the claim to the report the lease is renewed; a call that was lost makes saving and reporting fail.
+//   X4. Whoever stores a result card may name it otherwise; a pointer that the handler built is translated when reported.
+//   X4. A call is held for the delivery that opened it. Another command that names the same call is not the same command.
 
 import type { BusMessage, CallHold, Clock, Delivery, ExecutorPort, OpenedCall, Timer } from "@tessera/kernel";
 import {
@@ -46,9 +48,13 @@ export interface CardBoxOptions {
 
 interface Held {
   readonly call: OpenedCall;
+  /** The command that opened it. */
+  readonly delivery: Delivery;
   readonly hold: CallHold;
   timer: Timer | null;
   lostBecause: string | null;
+  /** A saved card's id as the handler chose it → as it is stored (X4). */
+  readonly saved: Map<string, string>;
 }
 
 const BEATS_PER_LEASE = 3;
@@ -73,8 +79,8 @@ export class CardBox {
   /** The handler is done with this command: what it did not report is let go, and its lease lapses. */
   dismiss(delivery: Delivery): void {
     this.#admitted.delete(cardKey(delivery));
-    const callId = getHeader(delivery.headers, HEADERS.tool_call_id);
-    if (callId !== null) this.#release(callId);
+    // By the delivery and not by its header: anybody on the bus can write another call's id there (X4).
+    for (const [callId, held] of this.#held) if (held.delivery === delivery) this.#release(callId);
   }
 
   /** The cards of admitted commands, in the order asked for; others are not there (X1). */
@@ -98,21 +104,32 @@ export class CardBox {
       ...(typeof functionName === "string" ? { function_name: functionName } : {}),
     });
     if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the result card was refused");
+    held.saved.set(card.card_id, outcome.tool_result_card_id);
     return outcome.tool_result_card_id;
   }
 
   /** For `publishToolResultReport`. */
-  holdOf(toolCallId: string): { readonly hold: CallHold; readonly port: CardBoxOptions["port"]; settled(): void } {
+  holdOf(toolCallId: string): {
+    readonly hold: CallHold;
+    readonly port: CardBoxOptions["port"];
+    storedId(cardId: string): string;
+    settled(): void;
+  } {
     const held = this.#require(toolCallId);
-    return { hold: held.hold, port: this.#options.port, settled: () => this.#release(toolCallId) };
+    return {
+      hold: held.hold,
+      port: this.#options.port,
+      storedId: (cardId) => held.saved.get(cardId) ?? cardId,
+      settled: () => this.#release(toolCallId),
+    };
   }
 
   async #open(delivery: Delivery, projectId: string, cardId: string): Promise<ToolCallCard> {
     const { port, executor, principal, leaseMs = LEASE_MS } = this.#options;
     const toolCallId = getHeader(delivery.headers, HEADERS.tool_call_id);
     const ticket = getHeader(delivery.headers, HEADERS.call_ticket);
-    const known = toolCallId === null ? undefined : this.#held.get(toolCallId);
-    if (known !== undefined) return cardOf(known.call, cardId);
+    const known = [...this.#held.values()].find((held) => held.delivery === delivery);
+    if (known !== undefined) return cardOf(known.call, cardId); // X4
     const outcome = await port.openCall({
       project_id: projectId,
       tool_call_id: toolCallId ?? "",
@@ -130,7 +147,7 @@ export class CardBox {
       capability: outcome.capability,
       ...(principal === undefined ? {} : { principal }),
     };
-    const held: Held = { call: outcome, hold, timer: null, lostBecause: null };
+    const held: Held = { call: outcome, hold, delivery, timer: null, lostBecause: null, saved: new Map() };
     this.#held.set(outcome.tool_call_id, held);
     this.#renew(held, leaseMs);
     return cardOf(outcome, cardId);

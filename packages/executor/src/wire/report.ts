@@ -42,10 +42,11 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
   const { callback } = parseCallbackPayload(payload);
   const inbound = getHeader(targetCtx.headers, HEADERS.traceparent);
   const traceparent = inbound === null || ids === undefined ? null : childTraceparent(inbound, ids);
-  const { hold, port, settled } = cardbox.holdOf(toolCallId);
+  const { hold, port, storedId, settled } = cardbox.holdOf(toolCallId);
+  const tool_result_card_id = storedId(callback.tool_result_card_id);
   const outcome = await port.report({
     ...hold,
-    tool_result_card_id: callback.tool_result_card_id,
+    tool_result_card_id,
     status: callback.status,
     ...(callback.after_execution === null ? {} : { after_execution: callback.after_execution }),
     message_type: "tool_result",
@@ -58,5 +59,5 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
   });
   settled();
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the report was refused"); // P2
-  return { outcome: outcome.outcome, tool_result_card_id: callback.tool_result_card_id };
+  return { outcome: outcome.outcome, tool_result_card_id };
 }

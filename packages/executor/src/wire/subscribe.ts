@@ -12,7 +12,8 @@ import {
   type Subscription,
   type WorkSourceOptions,
 } from "@tessera/kernel";
-import { CGError, type ErrorCode, type SubjectVersion, toolDurable } from "@tessera/protocol";
+import { CGError, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
+import { LATE_CODES } from "../calls/late-codes.ts";
 import type { CardBox } from "./card-box.ts";
 
 export interface ToolCommandsOptions {
@@ -29,10 +30,9 @@ export interface ToolCommandsOptions {
 }
 
 const CONCURRENCY_DEFAULT = 16;
-const LATE: ReadonlySet<ErrorCode> = new Set(["already_claimed", "already_settled", "stale_attempt", "tool_timeout"]);
 
 export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Subscription> {
-  const { bus, kernel, clock, target, version = "v1r4", cardbox, handler, onWarning } = options;
+  const { bus, kernel, clock, target, version = SUBJECT_VERSION, cardbox, handler, onWarning } = options;
   return listenForWork({
     bus,
     kernel,
@@ -49,7 +49,7 @@ export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Sub
         await handler(delivery);
         delivery.ack();
       } catch (error) {
-        if (CGError.is(error) && LATE.has(error.code)) return delivery.ack(); // U2
+        if (CGError.is(error) && LATE_CODES.has(error.code)) return delivery.ack(); // U2
         onWarning(`the handler of ${target} failed: ${String(error)}`);
         delivery.nak(); // ignored when the claim has acked it (U1)
       } finally {

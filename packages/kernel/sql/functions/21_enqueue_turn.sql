@@ -6,7 +6,7 @@
 --         display_name?, metadata?, runtime_config?, source_agent_id? }
 -- answer: accepted | duplicate (same turn id or correlation) + { agent_turn_id, inbox_id, correlation_id, trace_id, channel_id,
 --   recursion_depth, turn_epoch?, wake? }, or rejected with not_found, agent_busy, backlog_full, recursion_depth_exceeded,
---   trace_budget_exceeded, forbidden (output box of another agent), conflict (the id names another turn), bad_request.
+--   trace_budget_exceeded, canceled (the parent was stopped), forbidden (output box of another agent), conflict (the id names another turn), bad_request.
 --
 -- The depth comes from the stored parent, never from a header (faults F43); the budget of the trace stops fan-out bombs (F44).
 
@@ -43,6 +43,7 @@ declare
   h state.agent_state_head;
   known state.agent_turns;
   parent state.agent_turns;
+  ancestor state.agent_turns;
   depth integer := 0;
   context_box text := item ->> 'context_box_id';
   output_box text := item ->> 'output_box_id';
@@ -82,9 +83,13 @@ begin
     return jsonb_build_object('outcome', 'rejected', 'code', 'backlog_full');
   end if;
   if item ? 'parent_agent_turn_id' and policy <> 'root' then
-    select * into parent from state.agent_turns t where t.agent_turn_id = item ->> 'parent_agent_turn_id' and t.project_id = project;
+    -- Locked against its end: a stopped turn gets no more children, so that whoever stops them finds them all (migration 0007, B2).
+    select * into parent from state.agent_turns t where t.agent_turn_id = item ->> 'parent_agent_turn_id' and t.project_id = project for share;
     if not found then
       return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
+    end if;
+    if parent.status = 'canceled' then
+      return jsonb_build_object('outcome', 'rejected', 'code', 'canceled');
     end if;
     depth := parent.recursion_depth + case policy when 'descend' then 1 else 0 end;
   end if;
@@ -103,7 +108,12 @@ begin
   if context_box is not null and not exists (select 1 from card.boxes b where b.box_id = context_box and b.project_id = project) then
     return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
   end if;
-  insert into state.trace_budgets as b (project_id, trace_id, turns) values (project, item ->> 'trace_id', 1)
+  -- Children may have a trace of their own (fork_join); what they spend is their first ancestor's, or a bomb would buy a new budget per fork.
+  ancestor := parent;
+  while ancestor.parent_agent_turn_id is not null loop
+    select * into strict ancestor from state.agent_turns t where t.agent_turn_id = ancestor.parent_agent_turn_id;
+  end loop;
+  insert into state.trace_budgets as b (project_id, trace_id, turns) values (project, coalesce(ancestor.trace_id, item ->> 'trace_id'), 1)
     on conflict (project_id, trace_id) do update set turns = b.turns + 1 where b.turns < 1000
     returning b.turns into spent;
   if spent is null then

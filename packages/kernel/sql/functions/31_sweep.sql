@@ -203,7 +203,9 @@ end $$;
 -- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
 -- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
 -- enough to bring all work to its end (design D4).
-create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, limit_rows integer) returns json
+-- A tool target may be looked at for one project only (null: all).
+drop function if exists l0.overdue_rings(text, text, integer);
+create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, for_project text, limit_rows integer) returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
 as $$
@@ -233,7 +235,7 @@ begin
     select coalesce(jsonb_agg(c.command), '[]') into commands
       from (select l0.command_of(k, pads) as command from state.calls k
              where k.rings > 0 and k.due_at is not null and k.wait_status = 'waiting' and k.claimed_by is null and not k.local
-               and l0.target_of(k.target_subject) = for_tool_target
+               and l0.target_of(k.target_subject) = for_tool_target and (for_project is null or k.project_id = for_project)
              order by k.due_at limit limit_rows) c;
   end if;
   return json_build_object('wakes', wakes, 'commands', commands);

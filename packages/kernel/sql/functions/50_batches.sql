@@ -32,9 +32,9 @@ begin
       continue;
     end if;
     insert into state.pmo_batches (batch_id, project_id, channel_id, parent_agent_id, parent_agent_turn_id, parent_tool_call_id, parent_turn_epoch,
-                                   task_count, fail_fast, status, deadline_at, metadata, created_at)
+                                   task_count, fail_fast, status, deadline_at, due_at, metadata, created_at)
     values (i.batch_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.tool_call_id, c.turn_epoch, jsonb_array_length(i.tasks),
-            coalesce(i.fail_fast, false), 'running', moment + coalesce(i.deadline_ms, 900000) * interval '1 millisecond', coalesce(i.metadata, '{}'), moment);
+            coalesce(i.fail_fast, false), 'running', moment + coalesce(i.deadline_ms, 900000) * interval '1 millisecond', moment, coalesce(i.metadata, '{}'), moment);
     insert into state.pmo_batch_tasks (batch_task_id, batch_id, project_id, task_index, agent_id, status, next_retry_at, payload_hash,
                                        profile_box_id, context_box_id, output_box_id, metadata, created_at)
     select t.task ->> 'batch_task_id', i.batch_id, c.project_id, t.n - 1, t.task ->> 'agent_id', 'pending', moment, t.task ->> 'payload_hash',
@@ -153,4 +153,170 @@ begin
     end if;
   end loop;
   return l0.in_item_order(answers, items);
+end $$;
+
+-- Starts the child of a task: the turn and the move are one commit, so no child runs that its batch does not know.
+-- moves: batch_task.dispatch, or put off (pending → pending, later), or batch_task.settle_failed
+-- item: { project_id, batch_task_id, only_idle, attempts_max, delay_first_ms, delay_max_ms, turn: an item of l0.enqueue_turn }
+--   only_idle: an agent that is at work is busy, instead of getting one more turn in its queue.
+-- answer: accepted | duplicate + { agent_turn_id, wake? }, or rejected with not_found, conflict (another PMO was first; the batch or its call is
+--   over), agent_busy or backlog_full + { retry_at } (put off), dispatch_retry_exhausted or a code of enqueue_turn (the task failed).
+create or replace function l0.dispatch_batch_task(items jsonb, at timestamptz default null) returns json
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  answers jsonb := '{}';
+  i record;
+begin
+  for i in
+    select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
+     order by (e.item ->> 'project_id') collate "C", (e.item -> 'turn' ->> 'agent_id') collate "C", e.n
+  loop
+    answers := answers || jsonb_build_object(i.n::text, l0.dispatch_one_task(i.item, moment));
+  end loop;
+  return l0.in_item_order(answers, items);
+end $$;
+
+create or replace function l0.dispatch_one_task(item jsonb, moment timestamptz) returns jsonb
+language plpgsql as $$
+declare
+  turn jsonb := item -> 'turn';
+  h state.agent_state_head;
+  task state.pmo_batch_tasks;
+  child jsonb;
+  code text;
+  tries integer;
+  later timestamptz;
+begin
+  -- Head before task, as everywhere.
+  select * into h from state.agent_state_head k
+   where k.project_id = item ->> 'project_id' and k.agent_id = turn ->> 'agent_id' for no key update;
+  select * into task from state.pmo_batch_tasks k
+   where k.batch_task_id = item ->> 'batch_task_id' and k.project_id = item ->> 'project_id' for no key update;
+  if not found then
+    return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
+  end if;
+  if task.current_agent_turn_id = turn ->> 'agent_turn_id' then
+    return jsonb_build_object('outcome', 'duplicate', 'agent_turn_id', task.current_agent_turn_id);
+  end if;
+  if task.status <> 'pending' or task.next_retry_at > moment or not exists (
+       select 1 from state.pmo_batches b join state.calls c on c.tool_call_id = b.parent_tool_call_id
+        where b.batch_id = task.batch_id and b.status = 'running' and c.wait_status = 'waiting') then
+    return jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'status', task.status);
+  end if;
+  tries := task.attempt_count + 1;
+  if (item ->> 'only_idle')::boolean and h.status <> 'idle' then
+    code := 'agent_busy';
+  else
+    child := l0.enqueue_one(turn, moment);
+    code := child ->> 'code';
+  end if;
+
+  if code is null then
+    update state.pmo_batch_tasks k
+       set status = 'dispatched', current_agent_turn_id = child ->> 'agent_turn_id', agent_id = turn ->> 'agent_id', attempt_count = tries,
+           current_turn_epoch = (child ->> 'turn_epoch')::bigint, output_box_id = coalesce(child ->> 'output_box_id', k.output_box_id)
+     where k.batch_task_id = task.batch_task_id;
+    if child ->> 'outcome' = 'duplicate' then
+      -- The turn was there before; if it has ended, nobody will tell its task again.
+      update state.pmo_batch_tasks k set status = t.status, ended_at = t.ended_at, output_box_id = t.output_box_id
+        from state.agent_turns t
+       where k.batch_task_id = task.batch_task_id and t.agent_turn_id = child ->> 'agent_turn_id' and t.ended_at is not null;
+    end if;
+    return jsonb_strip_nulls(jsonb_build_object('outcome', 'accepted', 'agent_turn_id', child ->> 'agent_turn_id', 'wake', child -> 'wake'));
+  end if;
+  if code in ('agent_busy', 'backlog_full') and tries <= (item ->> 'attempts_max')::integer then
+    later := moment + least((item ->> 'delay_first_ms')::integer * power(2, tries - 1), (item ->> 'delay_max_ms')::integer) * interval '1 millisecond';
+    update state.pmo_batch_tasks k set attempt_count = tries, next_retry_at = later where k.batch_task_id = task.batch_task_id;
+    update state.pmo_batches b set due_at = least(b.due_at, later) where b.batch_id = task.batch_id;
+    return jsonb_build_object('outcome', 'rejected', 'code', code, 'retry_at', later);
+  end if;
+  update state.pmo_batch_tasks k
+     set status = 'failed', ended_at = moment, retryable = false, attempt_count = tries,
+         error_detail = case when code in ('agent_busy', 'backlog_full')
+           then jsonb_build_object('code', 'dispatch_retry_exhausted', 'message', 'the agent was busy at every try', 'detail', jsonb_build_object('last', code))
+           else jsonb_build_object('code', code, 'message', 'dispatch_rejected:' || code) end
+   where k.batch_task_id = task.batch_task_id;
+  return jsonb_build_object('outcome', 'rejected', 'code', case when code in ('agent_busy', 'backlog_full') then 'dispatch_retry_exhausted' else code end);
+end $$;
+
+-- Hands out batches that need a hand (B1), each to one PMO at a time; if that one dies, it is handed out again after a few seconds.
+-- answer: [{ batch_id, project_id, channel_id, parent_agent_id, parent_agent_turn_id, parent_tool_call_id, fail_fast, metadata, is_awaited (its call
+--   still waits), is_late (its deadline has passed), call: { trace_id, span_id, step_id }, tasks: [{ batch_task_id, task_index, status,
+--   agent_id, current_agent_turn_id, profile_box_id, context_box_id, output_box_id, error_detail, metadata, is_due (pending, to be
+--   started now), is_running (its turn has not ended), is_untaken (a minute after its start no worker has taken it), deliverable_card_id }] }]
+create or replace function l0.take_due_batches(limit_rows integer, at timestamptz default null) returns json
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  b state.pmo_batches;
+  c state.calls;
+  seen record;
+  answers json[] := '{}';
+begin
+  for b in
+    select * from state.pmo_batches k where k.status = 'running' and k.due_at <= moment order by k.due_at limit limit_rows
+       for no key update skip locked
+  loop
+    select * into c from state.calls k where k.tool_call_id = b.parent_tool_call_id;
+    select json_agg(json_build_object('batch_task_id', k.batch_task_id, 'task_index', k.task_index, 'status', k.status, 'agent_id', k.agent_id,
+             'current_agent_turn_id', k.current_agent_turn_id, 'profile_box_id', k.profile_box_id, 'context_box_id', k.context_box_id,
+             'output_box_id', k.output_box_id, 'error_detail', k.error_detail, 'metadata', k.metadata,
+             'is_due', k.status = 'pending' and k.next_retry_at <= moment,
+             'is_running', t.agent_turn_id is not null and t.ended_at is null,
+             'is_untaken', u.untaken_at <= moment, 'deliverable_card_id', t.deliverable_card_id) order by k.task_index) as tasks,
+           bool_and(k.status not in ('pending', 'dispatched')) as is_done,
+           bool_or(k.status = 'pending' and k.next_retry_at <= moment) as has_due,
+           bool_or(k.status in ('failed', 'canceled', 'timeout')) as has_failed,
+           bool_or(u.untaken_at <= moment) as has_untaken,
+           min(k.next_retry_at) filter (where k.status = 'pending') as retry_at,
+           min(u.untaken_at) as untaken_at
+      into seen
+      from state.pmo_batch_tasks k
+      left join state.agent_turns t on t.agent_turn_id = k.current_agent_turn_id
+      left join lateral (
+        select t.created_at + interval '60 seconds' as untaken_at from state.agent_state_head h
+         where k.status = 'dispatched' and t.ended_at is null and h.project_id = t.project_id and h.agent_id = t.agent_id
+           and (t.status = 'queued' or h.active_agent_turn_id = t.agent_turn_id and h.status = 'dispatched' and h.crash_count = 0)) u on true
+     where k.batch_id = b.batch_id;
+    update state.pmo_batches k
+       set due_at = case
+             when seen.is_done or seen.has_due or b.deadline_at <= moment or c.wait_status <> 'waiting'
+               or b.fail_fast and (seen.has_failed or seen.has_untaken) then
+               least(moment + interval '5 seconds', case when b.deadline_at > moment then b.deadline_at end)
+             else least(b.deadline_at, seen.retry_at, case when b.fail_fast then seen.untaken_at end) end
+     where k.batch_id = b.batch_id;
+    answers := answers || json_build_object('batch_id', b.batch_id, 'project_id', b.project_id, 'channel_id', b.channel_id,
+      'parent_agent_id', b.parent_agent_id, 'parent_agent_turn_id', b.parent_agent_turn_id, 'parent_tool_call_id', b.parent_tool_call_id,
+      'fail_fast', b.fail_fast, 'metadata', b.metadata, 'is_awaited', c.wait_status = 'waiting', 'is_late', coalesce(b.deadline_at <= moment, false),
+      'call', json_build_object('trace_id', c.trace_id, 'span_id', c.span_id, 'step_id', c.step_id), 'tasks', seen.tasks);
+  end loop;
+  return array_to_json(answers);
+end $$;
+
+-- Stopped turns (B2): their open children, to be stopped by whoever asks; a turn without open children is done with.
+-- answer: [{ project_id, agent_turn_id }], the children.
+create or replace function l0.children_of_stopped(limit_rows integer, at timestamptz default null) returns json
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  stopped record;
+  open_children json;
+  answers jsonb := '[]';
+begin
+  for stopped in
+    select t.agent_turn_id, t.project_id from state.agent_turns t where t.status = 'canceled' and t.cascaded_at is null
+     order by t.ended_at limit limit_rows for no key update skip locked
+  loop
+    update state.pmo_batches b set due_at = least(b.due_at, moment)
+     where b.parent_agent_turn_id = stopped.agent_turn_id and b.status = 'running';
+    select json_agg(json_build_object('project_id', t.project_id, 'agent_turn_id', t.agent_turn_id) order by t.created_at) into open_children
+      from state.agent_turns t where t.parent_agent_turn_id = stopped.agent_turn_id and t.ended_at is null;
+    if open_children is null then
+      update state.agent_turns t set cascaded_at = moment where t.agent_turn_id = stopped.agent_turn_id;
+    else
+      answers := answers || open_children::jsonb;
+    end if;
+  end loop;
+  return answers::json;
 end $$;

@@ -12,11 +12,20 @@ select b.pos, d.* from card.box_contents b
   cross join lateral (select * from card.card_documents d where d.card_id = b.card_id) d
  where b.box_id = $2 and b.project_id = $1 and b.pos >= $3 order by b.pos limit $4;
 
+-- name: box_by_id
+select b.* from card.boxes b where b.box_id = $2 and b.project_id = $1;
+
 -- name: box_length
 select count(*)::int as cards from card.box_contents b where b.box_id = $2 and b.project_id = $1;
 
 -- name: turn_by_id
 select * from state.turns t where t.agent_turn_id = $2 and t.project_id = $1;
+
+-- name: turns_of_project
+-- Newest first: ids of turns that we mint sort by time, others by their text. A null filter lets all pass.
+select t.* from state.turns t
+ where t.project_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.agent_id = $3)
+   and ($4::text is null or t.agent_turn_id < $4 collate "C") order by t.agent_turn_id desc limit $5;
 
 -- name: head_by_agent
 select h.*, coalesce(cardinality(h.open_calls), 0) as waiting_tool_count
@@ -62,6 +71,29 @@ select k.key_id, k.project_id, k.role, k.targets, k.label, k.created_at, k.expir
 
 -- name: agent_by_id
 select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;
+
+-- name: agents_of_project
+-- One page of the roster, by id; a null filter lets all pass.
+select a.* from resource.project_agents a
+ where a.project_id = $1 and ($2::text is null or a.worker_target = $2) and ($3::text is null or $3 = any (a.tags))
+   and ($4::text is null or a.owner_agent_id = $4) and ($5::text is null or a.profile_box_id = $5)
+   and a.agent_id > $6 collate "C" order by a.agent_id limit $7;
+
+-- name: profile_by_name
+select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.description, p.updated_at
+  from resource.profiles p where p.project_id = $1 and p.name = $2 and p.removed_at is null;
+
+-- name: profiles_of_project
+select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.description, p.updated_at
+  from resource.profiles p where p.project_id = $1 and p.removed_at is null order by p.name limit $2;
+
+-- name: profile_by_box
+-- Several names may mean one box; the first by name answers.
+select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.description, p.updated_at
+  from resource.profiles p where p.project_id = $1 and p.profile_box_id = $2 and p.removed_at is null order by p.name limit 1;
+
+-- name: turns_by_parent
+select t.* from state.turns t where t.parent_agent_turn_id = $2 and t.project_id = $1 order by t.created_at, t.agent_turn_id limit $3;
 
 -- name: events_after
 select e.* from l0.events_after($1, $2, $3) e order by e.seq;

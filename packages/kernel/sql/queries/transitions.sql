@@ -63,6 +63,9 @@ select l0.put_target_principals($1::jsonb, $2::timestamptz) as answer;
 -- name: put_dead_letters
 select l0.put_dead_letters($1::jsonb, $2::timestamptz) as answer;
 
+-- name: put_profiles
+select l0.put_profiles($1::jsonb, $2::timestamptz) as answer;
+
 -- name: put_api_keys
 select l0.put_api_keys($1::jsonb, $2::timestamptz) as answer;
 
@@ -77,6 +80,15 @@ select l0.open_batch($1::jsonb, $2::timestamptz) as answer;
 
 -- name: move_batch_task
 select l0.move_batch_task($1::jsonb, $2::timestamptz) as answer;
+
+-- name: dispatch_batch_task
+select l0.dispatch_batch_task($1::jsonb, $2::timestamptz) as answer;
+
+-- name: take_due_batches
+select l0.take_due_batches($1, $2::timestamptz) as answer;
+
+-- name: children_of_stopped
+select l0.children_of_stopped($1, $2::timestamptz) as answer;
 
 -- name: finish_batch
 select l0.finish_batch($1::jsonb, $2::timestamptz) as answer;
@@ -97,4 +109,4 @@ select l0.sweep_inbox($1, $2::timestamptz) as answer;
 select l0.sweep_workers($1, $2::timestamptz) as answer;
 
 -- name: overdue_rings
-select l0.overdue_rings($1, $2, $3) as answer;
+select l0.overdue_rings($1, $2, $3, $4) as answer;

@@ -18,11 +18,11 @@ import {
   TOOL_EFFECTS,
   TOOL_PLACEMENTS,
 } from "@tessera/protocol";
+import { checkEnvName } from "../env-name.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "../policy.ts";
 import { compileParameters } from "./argument-check.ts";
 import { type ArgumentSource, argumentPlan } from "./argument-plan.ts";
 import { propertiesOf } from "./check-parameters.ts";
-import { checkEnvName } from "./env-name.ts";
 import { schemaInvalid } from "./schema-walk.ts";
 import { checkTemplates, hasTemplates } from "./template.ts";
 

@@ -20,7 +20,7 @@ import { type Check, compileCheck, SchemaRefused } from "./schema-compiler.ts";
 import { type SchemaNode, schemaInvalid, walkSchemas } from "./schema-walk.ts";
 
 /** Instructions of all patterns of one schema together. */
-export const SCHEMA_PATTERN_SIZE_MAX = 10_000;
+const SCHEMA_PATTERN_SIZE_MAX = 10_000;
 
 const DIALECT = /^https:\/\/json-schema\.org\/draft\/2020-12\/schema#?$/;
 const TYPES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "boolean", "array", "object", "null"]);

@@ -47,12 +47,12 @@ export function completeArguments(
   const plan = argumentPlan(definition);
   const args = copyArguments(definition, plan, cardArguments);
   for (const [name] of plan.envs) {
-    const value = ownValue(envValues, name);
+    const value = Object.hasOwn(envValues, name) ? envValues[name] : undefined;
     if (value === undefined) delete args[name];
     else args[name] = value; // G1
   }
   requireFit(plan.executorCheck, args, definition.tool_name, plan);
-  // Handlers were written for ordinary objects, and get them from a worker thread as well. The JSON gate refused
+  // Handlers were written for ordinary objects, which is what those in a child process get too. The JSON gate refused
   // `__proto__`, so no key of these can be more than a key.
   return ordinary(args) as JsonObject;
 }
@@ -111,8 +111,4 @@ function checkForAgent(definition: ToolDefinition, plan: ArgumentPlan, args: Jso
 
 function refuse(definition: ToolDefinition, plan: ArgumentPlan, issue: string): BadRequest {
   return invalidArguments(definition.tool_name, [issue], suggestionOf(plan.agentCheck.schema, plan));
-}
-
-function ownValue(record: Readonly<Record<string, string | undefined>> | undefined, name: string): string | undefined {
-  return record !== undefined && Object.hasOwn(record, name) ? record[name] : undefined;
 }

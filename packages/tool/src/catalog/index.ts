@@ -3,14 +3,14 @@
 //   A tool is registered    checkParameters, checkArgumentOptions; ToolRegistry does both
 //   A step begins           registry.catalog(allow) → toModelTools()
 //   The model has answered  planCalls → drafts for the kernel, refusals for the model
-//   An executor has a call  envArguments + completeArguments → the handler's input
+//   An executor has a call  completeArguments, with the values of its environment → the handler's input
 //
 // Nothing here runs a tool, reads the environment or talks to anybody.
 
+export { checkEnvName, isEnvAllowed, isEnvName } from "../env-name.ts";
 export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
 export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
 export { type CheckParametersOptions, checkParameters } from "./check-parameters.ts";
-export { checkEnvName, isEnvAllowed } from "./env-name.ts";
 export { completeArguments, type GatedArguments, gateArguments } from "./gate-arguments.ts";
 export {
   checkInternalArguments,
@@ -26,5 +26,6 @@ export {
   type PlannedCallDraft,
   planCalls,
 } from "./plan-calls.ts";
+export { createProjectTools, type ProjectTools, type ToolReads } from "./project-tools.ts";
 export { renderTemplates, TEMPLATE_VARIABLES, type TemplateVariable, type TemplateVars } from "./template.ts";
 export { ToolCatalog, ToolRegistry } from "./tool-registry.ts";

@@ -12,7 +12,7 @@ import { RE2JS } from "re2js";
 
 export const PATTERN_CHARS_MAX = 512;
 /** Instructions of one compiled pattern, as estimated from its text; `^[a-z]{1,64}$` has about 70. */
-export const PATTERN_SIZE_MAX = 2_000;
+const PATTERN_SIZE_MAX = 2_000;
 const GROUP_DEPTH_MAX = 32;
 
 export interface Pattern {

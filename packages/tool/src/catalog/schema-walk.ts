@@ -8,11 +8,11 @@
 import { type CGError, errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 
 /** Keywords and their values applied to one argument at most, references followed. */
-export const SCHEMA_WEIGHT_MAX = 50_000;
+const SCHEMA_WEIGHT_MAX = 50_000;
 /** Schemas in one document. 500 compile in 0.2 s at worst; ajv's time grows faster than their number. */
 export const SCHEMAS_MAX = 500;
 /** Schemas inside each other, references followed: the compiler and its code recurse this deep. */
-export const SCHEMA_HEIGHT_MAX = 64;
+const SCHEMA_HEIGHT_MAX = 64;
 
 type Holds = "schema" | "schemas" | "map" | "value";
 

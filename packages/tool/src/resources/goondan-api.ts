@@ -36,15 +36,24 @@ export interface ApiDraft {
   readonly pointer: string;
 }
 
+/** Methods that an operation may have. */
+export const API_METHODS = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"] as const;
+export type ApiMethod = (typeof API_METHODS)[number];
+
 const POINTER = "/spec/openapi";
 const LIST_MAX = 500;
 const CHARS_MAX = 1_000;
 const SPEC_KEYS: ReadonlySet<string> = new Set(["openapi", "placement", "target", "entry", "exports"]);
 const KEYS: readonly string[] = ["document", "hosts", "operations", "auth", "baseUrl"];
-const METHODS: readonly string[] = ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "POST", "PATCH"];
-const HOST = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/i;
 /** The characters of a header's name; those of a scheme's are among them. */
 const AUTH_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+
+const HOST = /^[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?(?::\d{1,5})?$/i;
+
+/** A host in the form that URL.host has: a name in small letters, with a port where it is not 443; null for anything else. */
+export function apiHostOf(text: unknown): string | null {
+  return typeof text === "string" && HOST.test(text) ? text.toLowerCase().replace(/:443$/, "") : null;
+}
 
 /** The API of a resource whose `spec` has `openapi`; null when it cannot be used. Mistakes are in `reading`. */
 export function readGoondanApi(
@@ -110,10 +119,10 @@ function readDocumentPath(reading: DocumentReading, api: JsonObject): string | u
   return undefined;
 }
 
-/** In the form that URL.host has. */
 function readHosts(reading: DocumentReading, api: JsonObject): string[] {
   return (listAt(reading, api, "hosts", "host names", true) ?? []).flatMap((host, index) => {
-    if (typeof host === "string" && HOST.test(host)) return [host.toLowerCase().replace(/:443$/, "")];
+    const known = apiHostOf(host);
+    if (known !== null) return [known];
     const message = `a host must be a name without scheme and path, found ${shown(host)}`;
     reading.mistake("schema_invalid", `${POINTER}/hosts/${index}`, message);
     return [];
@@ -136,7 +145,7 @@ function operationChoice(item: JsonValue): ApiOperationChoice | null {
   const keys = Object.keys(item).sort().join(" ");
   const { tag, method, path } = item;
   if (keys === "tag" && isText(tag)) return { tag };
-  const isPlace = keys === "method path" && isText(method) && METHODS.includes(method.toUpperCase());
+  const isPlace = keys === "method path" && isText(method) && isMethod(method.toUpperCase());
   return isPlace && isText(path) && path.startsWith("/") ? { method: method.toUpperCase(), path } : null;
 }
 
@@ -197,6 +206,10 @@ function listAt(
     `${key} must be a list of 1 to ${LIST_MAX} ${what}, found ${found}`,
   );
   return undefined;
+}
+
+function isMethod(text: string): boolean {
+  return API_METHODS.some((method) => method === text);
 }
 
 function isText(value: JsonValue | undefined): value is string {

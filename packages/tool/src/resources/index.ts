@@ -6,11 +6,11 @@
 //   any other kind of resource          readYaml, then `locate(pointer)` of its documents for file:line:col
 
 export type { IgnoredKey } from "./document-reading.ts";
-export type { ApiOperationChoice, ApiPlacement } from "./goondan-api.ts";
+export { API_METHODS, type ApiMethod, type ApiOperationChoice, type ApiPlacement, apiHostOf } from "./goondan-api.ts";
 export { errorOfMistakes, type Mistake, mistakeOf, type Place } from "./place.ts";
 export { API_VERSION, RESOURCE_KINDS, type ResourceKind } from "./resource-head.ts";
 export { type BundleFile, type BundleResource, readToolBundle, type ToolBundle } from "./tool-bundle.ts";
-export { type DefinedApi, type DefinedTool, type ToolDocument, toolDefinitionsOf } from "./tool-document.ts";
+export { type DocumentApi, type DocumentTool, type ToolDocument, toolDefinitionsOf } from "./tool-document.ts";
 export type { ToolDocumentOptions } from "./tool-draft.ts";
 export { parseToolUpload, type ToolUpload, type ToolUploadOptions } from "./tool-upload.ts";
 export type { YamlDocument } from "./yaml-document.ts";

@@ -8,7 +8,7 @@ import { CGError } from "@tessera/protocol";
 import { type IgnoredKey, startReading } from "./document-reading.ts";
 import { type Mistake, mistakeOf, mistakesOf, type Place } from "./place.ts";
 import { isResource, type ResourceKind, readResourceHead } from "./resource-head.ts";
-import { type DefinedApi, type DefinedTool, toolDefinitionsOf } from "./tool-document.ts";
+import { type DocumentApi, type DocumentTool, toolDefinitionsOf } from "./tool-document.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 import { readYaml } from "./yaml-gate.ts";
 
@@ -26,17 +26,17 @@ export interface BundleResource extends Place {
 }
 
 export interface ToolBundle {
-  readonly tools: readonly DefinedTool[];
+  readonly tools: readonly DocumentTool[];
   /** Tool resources whose tools are in OpenAPI documents. */
-  readonly apis: readonly DefinedApi[];
+  readonly apis: readonly DocumentApi[];
   readonly others: readonly BundleResource[];
   readonly ignored: readonly IgnoredKey[];
   readonly mistakes: readonly Mistake[];
 }
 
 export function readToolBundle(files: readonly BundleFile[]): ToolBundle {
-  const tools: DefinedTool[] = [];
-  const apis: DefinedApi[] = [];
+  const tools: DocumentTool[] = [];
+  const apis: DocumentApi[] = [];
   const others: BundleResource[] = [];
   const ignored: IgnoredKey[] = [];
   const mistakes: Mistake[] = [];

@@ -10,20 +10,21 @@ import { isResource } from "./resource-head.ts";
 import type { ToolDocumentOptions, ToolDraft } from "./tool-draft.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 
-export interface DefinedTool extends Omit<ToolDraft, "pointer">, Place {
+/** A tool and where its document says so. */
+export interface DocumentTool extends Omit<ToolDraft, "pointer">, Place {
   readonly file: string;
 }
 
 /** An API whose tools are in a document of its own. The place is where that document is named. */
-export interface DefinedApi extends Omit<ApiDraft, "pointer">, Place {
+export interface DocumentApi extends Omit<ApiDraft, "pointer">, Place {
   readonly file: string;
 }
 
 export interface ToolDocument {
   /** Empty when there is any mistake: half a resource is none. */
-  readonly tools: readonly DefinedTool[];
+  readonly tools: readonly DocumentTool[];
   /** Instead of tools, and only in a bundle; null, too, when there is any mistake. */
-  readonly api: DefinedApi | null;
+  readonly api: DocumentApi | null;
   readonly ignored: readonly IgnoredKey[];
   readonly mistakes: readonly Mistake[];
 }

@@ -15,9 +15,10 @@ import { isReservedToolName } from "../reserved-names.ts";
 import { checkSchemaTexts } from "./description.ts";
 import { type DocumentReading, given, mappingAt } from "./document-reading.ts";
 import { shown } from "./place.ts";
+import type { YamlKind } from "./yaml-limits.ts";
 
 export interface ToolDocumentOptions {
-  readonly source: "upload" | "bundle";
+  readonly source: YamlKind;
   /** The project that defines the tool: a literal project in its subject must be this one. */
   readonly projectId?: string;
   /** The only environment variables that `envs` may name. */
@@ -34,15 +35,14 @@ export interface ToolDraft {
   readonly pointer: string;
 }
 
-export function checkToolName(reading: DocumentReading, name: string, pointer: string): boolean {
+export function checkToolName(reading: DocumentReading, name: string, pointer: string): void {
   const code = nameRefusal(name);
-  if (code === null) return true;
+  if (code === null) return;
   const expected =
     code === "reserved_name"
       ? "is the name of a tool of Tessera; choose another"
       : "must be letters, digits, _ and -, at most 64, with at most one __ between two parts";
   reading.mistake(code, pointer, `the tool name ${shown(name)} ${expected}`);
-  return false;
 }
 
 function nameRefusal(name: string): ErrorCode | null {

@@ -46,7 +46,7 @@ export function offsetOf(document: Document.Parsed, pointer: string, part: "valu
   return offset;
 }
 
-export function startOf(node: ParsedNode | null): number | null {
+function startOf(node: ParsedNode | null): number | null {
   return node?.range?.[0] ?? null;
 }
 

@@ -3,9 +3,9 @@
 import { validateToolResultContent } from "@tessera/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { cycle, refusing, revoked, runHandler } from "../../test/handler-runs.ts";
 import type { ExecutedCall } from "./execute-handler.ts";
 import { toResultContent } from "./result-content.ts";
-import { cycle, refusing, revoked, runHandler } from "./run-for-test.ts";
 
 describe("whatever a handler does", () => {
   // Factories, because fast-check itself looks at the values it holds.

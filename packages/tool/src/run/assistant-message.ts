@@ -9,7 +9,7 @@ import { isJsonObject } from "@tessera/protocol";
 import type { JsonObject, Message } from "../api.ts";
 import type { ToolInvocation } from "../invocation.ts";
 
-export type MessagePart =
+type MessagePart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "tool-call"; readonly toolCallId: string; readonly toolName: string; readonly input?: JsonObject };
 
@@ -46,7 +46,7 @@ function callsOf(invocation: ToolInvocation): MessagePart[] {
 
 /** The card's own time where the host passes it on. Otherwise the epoch rather than now: a repeated attempt must see the
  *  same message, and a wrong time that looks right would be worse than one that nobody believes. */
-function createdAtOf(message: ToolInvocation["message"] & { readonly created_at?: unknown }): Date {
+function createdAtOf(message: ToolInvocation["message"]): Date {
   const given = typeof message.created_at === "string" ? new Date(message.created_at) : new Date(0);
   return Number.isNaN(given.getTime()) ? new Date(0) : given;
 }

@@ -15,9 +15,9 @@ export const LOG_ENTRIES_MAX = 1_000;
 const GROUP_DEPTH_MAX = 32;
 const LABELS_MAX = 1_000;
 
-export type LogLevel = ToolLogEntry["level"];
-export type LogBase = Omit<ToolLogEntry, "level" | "message">;
-export type LogSink = (entry: ToolLogEntry) => void;
+type LogLevel = ToolLogEntry["level"];
+type LogBase = Omit<ToolLogEntry, "level" | "message">;
+type LogSink = (entry: ToolLogEntry) => void;
 
 /** The methods that print, and how important what they print is. */
 const LEVELS = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { contentOf, cycle, refusing, returning, revoked, runHandler } from "../../test/handler-runs.ts";
 import type { JsonObject, JsonValue, ToolReconcile } from "../api.ts";
-import { contentOf, cycle, refusing, returning, revoked, runHandler } from "./run-for-test.ts";
 
 describe("a handler that returns", () => {
   it("gives its output, awaited", async () => {

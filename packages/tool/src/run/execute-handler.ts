@@ -35,14 +35,14 @@ export interface WireError {
 }
 
 /** Why nobody can tell whether a run that was cut off took effect. */
-export type UnknownOutcomeReason = "no_reconcile" | "reconcile_unknown" | "reconcile_failed";
+type UnknownOutcomeReason = "no_reconcile" | "reconcile_unknown" | "reconcile_failed";
 
 export const OUTCOME_UNKNOWN_MESSAGE = "an earlier run was cut off; whether it took effect is not known";
 
 /** A card's content without what stands around the result; the protocol's result builder leaves the same room. */
-export const OUTPUT_BYTES_MAX = CARD_CONTENT_BYTES_MAX - 97 * 1024;
+const OUTPUT_BYTES_MAX = CARD_CONTENT_BYTES_MAX - 97 * 1024;
 /** One level is kept for the object around an output that is not one. */
-export const OUTPUT_DEPTH_MAX = JSON_DEPTH_MAX - 1;
+const OUTPUT_DEPTH_MAX = JSON_DEPTH_MAX - 1;
 
 export async function executeHandler(run: HandlerRun): Promise<ExecutedCall> {
   if (run.mode === "reconcile") return reconcile(run);

@@ -3,28 +3,17 @@
 //
 //   A context    buildToolContext from an invocation, createCallLogger for its log
 //   A run        executeHandler: the handler with all error rules of the Tool API
+//   A local one  localInvocation and runLocalCall, for a worker that runs a call itself
 //   Its card     toResultContent; timeoutContent, crashContent, canceledContent, unknownOutcomeContent for runs without one
 
-export { assistantMessage, type MessagePart } from "./assistant-message.ts";
-export {
-  createCallLogger,
-  LOG_BYTES_MAX,
-  LOG_ENTRIES_MAX,
-  LOG_MESSAGE_BYTES_MAX,
-  type LogBase,
-  type LogLevel,
-  type LogSink,
-} from "./call-logger.ts";
+export { createCallLogger } from "./call-logger.ts";
 export {
   type ExecutedCall,
   executeHandler,
   type HandlerRun,
-  OUTPUT_BYTES_MAX,
-  OUTPUT_DEPTH_MAX,
   type ToolFunctions,
-  type UnknownOutcomeReason,
-  type WireError,
 } from "./execute-handler.ts";
+export { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "./local-call.ts";
 export { PROGRESS_UPDATES_MAX } from "./progress.ts";
 export {
   type ContentOptions,

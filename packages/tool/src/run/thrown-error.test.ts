@@ -3,8 +3,8 @@
 
 import { CGError, PolicyDenied, UpstreamUnavailable } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
+import { contentOf, cycle, refusing, revoked, runHandler, throwing } from "../../test/handler-runs.ts";
 import { ToolError } from "../tool-error.ts";
-import { contentOf, cycle, refusing, revoked, runHandler, throwing } from "./run-for-test.ts";
 
 describe("a handler that throws", () => {
   const frozen = Object.freeze(new Error("frozen"));

@@ -15,7 +15,7 @@ export interface ThrownError {
   readonly detail?: JsonObject;
 }
 
-export const UNKNOWN_ERROR_MESSAGE = "Unknown tool execution error";
+const UNKNOWN_ERROR_MESSAGE = "Unknown tool execution error";
 
 const NAME_CHARS_MAX = 128;
 const CODE_CHARS_MAX = 128;
@@ -102,7 +102,7 @@ function textOf(thrown: unknown, key: string, limit: number): string | undefined
 function read(thrown: unknown, key: string): unknown {
   if (!isContainer(thrown)) return undefined;
   try {
-    return (thrown as unknown as Record<string, unknown>)[key];
+    return (thrown as Record<string, unknown>)[key];
   } catch {
     return undefined;
   }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { invocationForTest } from "../../test/handler-runs.ts";
 import type { AgentToolRuntime, ToolProgress } from "../api.ts";
 import type { ToolInvocation } from "../invocation.ts";
 import { PROGRESS_UPDATES_MAX } from "./progress.ts";
-import { invocationForTest } from "./run-for-test.ts";
 import { buildToolContext } from "./tool-context.ts";
 
 const signal = new AbortController().signal;

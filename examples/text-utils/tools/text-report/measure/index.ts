@@ -1,0 +1,2 @@
+export { count, type Count } from './count.js';
+export { mostFrequent } from './frequent.js';

@@ -1,0 +1,113 @@
+// A turn asked for from outside: by an agent's name and instance key, or by the id of an agent in the roster.
+//
+//   E1. An agent that is defined and has no instance yet gets one; a name that is not defined is `agent_not_found`.
+//   E2. The same idempotency key is the same turn, whatever else the request says; the same key for another agent is a
+//       conflict.
+
+import { createHash } from "node:crypto";
+import type { CardDraft, EnqueueOutcome, Ids, Kernel } from "@tessera/kernel";
+import { errorOf, type FieldSchema, isErrorCode, isInstanceKey } from "@tessera/protocol";
+import { INSTANCE_KEY_DEFAULT } from "../instance.ts";
+import { ensureInstance, instanceOf } from "../runtime/instances.ts";
+
+export interface AgentTurnRequest {
+  readonly project_id: string;
+  /** The agent's name, or … */
+  readonly agent?: string;
+  /** … an agent of the roster. Exactly one of them. */
+  readonly agent_id?: string;
+  readonly instance_key?: string;
+  readonly channel_id?: string;
+  readonly input: string;
+  readonly idempotency_key?: string;
+  /** What the deliverable must have. */
+  readonly result_fields?: readonly FieldSchema[];
+  /** W3C context of whoever asks. */
+  readonly trace_id?: string;
+  readonly span_id?: string;
+  readonly tracestate?: string;
+}
+
+export type AgentTurn = Exclude<EnqueueOutcome, { outcome: "rejected" }> & { readonly agent_id: string };
+
+const AUTHOR = "sys.entry";
+const KEY_CHARS_MAX = 256;
+const NAMES_SHOWN_MAX = 10;
+
+export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentTurnRequest): Promise<AgentTurn> {
+  const { project_id, channel_id, idempotency_key, trace_id, span_id, tracestate } = request;
+  const target = await targetOf(kernel, request);
+  const outcome = await kernel.enqueueTurn({
+    project_id,
+    agent_id: target.agent_id,
+    depth_policy: "root",
+    display_name: target.display_name,
+    context_cards: cardsOf(ids, request),
+    ...(channel_id === undefined ? {} : { channel_id }),
+    ...(idempotency_key === undefined ? {} : { agent_turn_id: turnIdOf(project_id, idempotency_key) }),
+    ...(trace_id === undefined ? {} : { trace_id }),
+    ...(span_id === undefined ? {} : { span_id }),
+    ...(tracestate === undefined ? {} : { tracestate }),
+  });
+  if (outcome.outcome !== "rejected") return { ...outcome, agent_id: target.agent_id };
+  if (outcome.code === "not_found") throw errorOf("agent_not_found", `the agent ${target.agent_id} is not active`);
+  const code = isErrorCode(outcome.code) ? outcome.code : "internal_error";
+  const why = code === "conflict" ? "this idempotency key was used for another agent" : outcome.code; // E2
+  throw errorOf(code, `no turn was enqueued for ${target.display_name}: ${why}`);
+}
+
+interface Target {
+  readonly agent_id: string;
+  readonly display_name: string;
+}
+
+async function targetOf(kernel: Kernel, request: AgentTurnRequest): Promise<Target> {
+  const { project_id, agent, agent_id, instance_key = INSTANCE_KEY_DEFAULT } = request;
+  if ((agent === undefined) === (agent_id === undefined)) {
+    throw errorOf("bad_request", "a turn needs either agent (a name) or agent_id");
+  }
+  if (agent_id !== undefined) {
+    if (request.instance_key !== undefined) throw errorOf("bad_request", "instance_key goes with agent, not agent_id");
+    const row = await kernel.reads.agent(project_id, agent_id);
+    if (row === null) throw errorOf("agent_not_found", `there is no agent ${JSON.stringify(agent_id)} in the roster`);
+    return { agent_id, display_name: instanceOf(row)?.agent_name ?? agent_id };
+  }
+  if (!isInstanceKey(instance_key)) {
+    throw errorOf("bad_request", "instance_key must be 1 to 128 letters, digits and _ : . @ -");
+  }
+  const agent_name = String(agent);
+  const instance = await ensureInstance(kernel, { project_id, agent_name, instance_key });
+  if (instance === null) throw await unknownAgent(kernel, project_id, agent_name); // E1
+  return { agent_id: instance.agent_id, display_name: agent_name };
+}
+
+async function unknownAgent(kernel: Kernel, projectId: string, name: string) {
+  const names = (await kernel.reads.profiles(projectId)).map((profile) => profile.name);
+  const some = names.slice(0, NAMES_SHOWN_MAX).join(", ");
+  const there =
+    names.length === 0 ? "none is defined" : `defined are ${some}${names.length > NAMES_SHOWN_MAX ? ", …" : ""}`;
+  return errorOf("agent_not_found", `there is no agent ${JSON.stringify(name)} in this project; ${there}`);
+}
+
+function cardsOf(ids: Ids, { input, result_fields }: AgentTurnRequest): CardDraft[] {
+  const card = (type: string, content: CardDraft["content"]): CardDraft => ({
+    card_id: ids.mint("card"),
+    type,
+    content,
+    author_id: AUTHOR,
+  });
+  const instruction = card("task.instruction", { text: input });
+  if (result_fields === undefined || result_fields.length === 0) return [instruction];
+  return [instruction, card("task.result_fields", { fields: result_fields.map((field) => ({ ...field })) })];
+}
+
+/** E2. The key alone names the turn, so that its use for another agent is found. */
+function turnIdOf(projectId: string, key: string): string {
+  if (key === "" || key.length > KEY_CHARS_MAX) {
+    throw errorOf("bad_request", `idempotency_key must be 1 to ${KEY_CHARS_MAX} characters`);
+  }
+  const hash = createHash("sha256")
+    .update(JSON.stringify([projectId, key]))
+    .digest("hex");
+  return `turn_${hash.slice(0, 32)}`;
+}

@@ -1,0 +1,4 @@
+// Agents into a project, and turns for them.
+
+export { type DeployedProfile, type Deployment, deployProfiles, type MovedInstance } from "./deploy-profiles.ts";
+export { type AgentTurn, type AgentTurnRequest, enqueueAgentTurn } from "./enqueue-agent-turn.ts";

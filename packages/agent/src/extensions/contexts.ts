@@ -1,0 +1,81 @@
+// The contexts of layers, made from the turn that they wrap.
+//
+//   C1. All layers of one onion share what may be changed (args, toolCatalog) and the metadata.
+//   C2. What a layer asks of other agents is named by turn, place, extension and order, so that a step or stretch that is
+//       run again starts nothing twice.
+
+import type { JsonObject, JsonValue } from "@tessera/protocol";
+import type { AgentEvent, AgentToolRuntime } from "@tessera/tool";
+import type { TurnSession } from "../loop/turn-session.ts";
+import type { AgentsApi, RuntimeInfo } from "./api.ts";
+
+export function identityOf({ agentName, instanceKey, turn, profile }: TurnSession) {
+  const { swarm } = profile;
+  const runtime: RuntimeInfo = {
+    agent: { name: agentName, instanceKey },
+    swarm: swarm === null ? null : { name: swarm.name, entryAgent: swarm.entry_agent, agents: swarm.agents },
+  };
+  return { agentName, instanceKey, turnId: turn.agent_turn_id, traceId: turn.trace_id, runtime };
+}
+
+/** What the turn was asked to do. */
+export function inputEventOf({ context, turn }: TurnSession): AgentEvent {
+  const card = context.findLast((each) => each.type === "task.instruction");
+  const { event_id, event_type, event } = card?.metadata ?? {};
+  const isAgent = turn.parent_agent_id !== null;
+  return {
+    id: typeof event_id === "string" ? event_id : (card?.card_id ?? turn.agent_turn_id),
+    type: typeof event_type === "string" ? event_type : "input",
+    createdAt: new Date(card?.created_at ?? 0),
+    source: { kind: isAgent ? "agent" : "connector", name: turn.parent_agent_id ?? card?.author_id ?? "" },
+    traceId: turn.trace_id,
+    ...(typeof card?.content.text === "string" ? { input: card.content.text } : {}),
+    ...(typeof event === "object" && event !== null && !Array.isArray(event) ? { metadata: event as JsonObject } : {}),
+  };
+}
+
+/** `place`: the turn, or a step of it. */
+export function agentsOf(session: TurnSession, place: string, extension: string): AgentsApi {
+  const { world, turn, signal } = session;
+  const { project_id, channel_id, agent_id, agent_turn_id, trace_id } = turn;
+  const step_id = turn.step_id ?? agent_turn_id;
+  const operation = `${agent_turn_id}/${place}/${extension}`; // C2
+  const caller = { project_id, channel_id, agent_id, agent_turn_id, step_id, trace_id, tool_call_id: operation };
+  let runtime: AgentToolRuntime | null = null;
+  let count = 0;
+  const opened = () => {
+    runtime ??= world.runtimeFor(caller, signal);
+    return runtime;
+  };
+  const eventOf = (said: { input?: string; instanceKey?: string; metadata?: JsonObject }): AgentEvent => {
+    count += 1;
+    const { input, instanceKey, metadata } = said;
+    return {
+      id: `${operation}/${count}`,
+      type: "extension",
+      createdAt: world.clock.databaseTime() ?? new Date(),
+      source: { kind: "agent", name: session.agentName },
+      traceId: trace_id,
+      ...(input === undefined ? {} : { input }),
+      ...(instanceKey === undefined ? {} : { instanceKey }),
+      ...(metadata === undefined ? {} : { metadata }),
+    };
+  };
+  return {
+    async request({ target, timeoutMs, async: isAsync, ...said }) {
+      const { eventId: _, ...answer } = await opened().request(target, eventOf(said), {
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(isAsync === undefined ? {} : { async: isAsync }),
+      });
+      return answer;
+    },
+    async send({ target, ...said }) {
+      const { accepted } = await opened().send(target, eventOf(said));
+      return { accepted };
+    },
+  };
+}
+
+export function newMetadata(from: unknown = {}): Record<string, JsonValue> {
+  return { ...(from as Record<string, JsonValue>) };
+}

@@ -1,0 +1,21 @@
+// Extensions: layers around turns, steps and tool calls, and tools of their own.
+
+export type {
+  AgentsApi,
+  ExtensionApi,
+  ExtensionLogEntry,
+  ExtensionModule,
+  ExtensionTool,
+  LayeredResult,
+  LayerType,
+  MessageAppended,
+  RuntimeInfo,
+  StepContext,
+  StepResult,
+  ToolCallContext,
+  ToolCatalogItem,
+  TurnContext,
+  TurnResult,
+} from "./api.ts";
+export { createExtensionHost, type ExtensionHostOptions } from "./create-extension-host.ts";
+export type { ExtensionHost } from "./extension-host.ts";

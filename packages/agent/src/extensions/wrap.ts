@@ -1,0 +1,253 @@
+// Layers around a turn, a step, a call that runs here and a call that runs elsewhere.
+//
+//   W1. What an extension changed is checked again: arguments pass the tool's gate, a catalog only shrinks.
+//   W2. Only a toolCall layer may answer instead of what it wraps; a turn or a step is always taken.
+//   W3. A call that runs elsewhere is wrapped before its commit, because nothing can keep it back after that. Its result
+//       comes when nobody may be there any more who sent it, so layers cannot change it.
+
+import {
+  buildErrorResultFromException,
+  CGError,
+  isJsonObject,
+  type JsonObject,
+  type ToolResultContent,
+} from "@tessera/protocol";
+import { type RegisteredTool, type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { gateArguments, modelTool, type PlannedCall } from "@tessera/tool/catalog";
+import type { LocalCallOrder } from "@tessera/tool/run";
+import type { StepEnd } from "../loop/take-step.ts";
+import type { TurnSession } from "../loop/turn-session.ts";
+import type { LayeredResult, MessageAppended, StepResult, ToolCatalogItem, TurnResult } from "./api.ts";
+import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
+import type { ReplanCall } from "./extension-host.ts";
+import { contentOfLayer, layeredResult } from "./layered-result.ts";
+import { inOrder, type Layer, type Onion, runOnion } from "./layers.ts";
+import { messageEmitter } from "./message-events.ts";
+
+export interface Wrapping {
+  readonly layers: readonly Layer[];
+  readonly onFault: Onion<unknown, unknown>["onFault"];
+  readonly onWarning: (warning: string) => void;
+}
+
+const MESSAGE_LIMIT = 1_000;
+const nothingToPutBack = () => () => undefined;
+
+export async function wrapTurn(
+  { layers, onFault }: Wrapping,
+  turn: { session: TurnSession; turnStatus: () => Promise<string>; run: () => Promise<void> },
+): Promise<void> {
+  const { session } = turn;
+  const inputEvent = inputEventOf(session);
+  const metadata = newMetadata(session.turn.metadata);
+  const isResumed = session.cards.length > 0;
+  await runOnion<true, TurnResult>({
+    layers: inOrder(layers, "turn"),
+    inside: async () => {
+      await turn.run();
+      return true;
+    },
+    show: async () => ({ turnId: session.turn.agent_turn_id, status: await turn.turnStatus() }),
+    contextFor: (next, { extension }) => ({
+      ...identityOf(session),
+      inputEvent,
+      isResumed,
+      metadata,
+      conversationState: conversationOf(session),
+      agents: agentsOf(session, "turn", extension),
+      next,
+    }),
+    take: taken,
+    save: nothingToPutBack,
+    signal: session.signal,
+    onFault,
+  });
+}
+
+export async function wrapStep(
+  { layers, onFault, onWarning }: Wrapping,
+  given: { session: TurnSession; step: number; run: (offered: readonly RegisteredTool[]) => Promise<StepEnd> },
+): Promise<StepEnd> {
+  const { session, step } = given;
+  const inputEvent = inputEventOf(session);
+  const metadata = newMetadata();
+  const messages = messageEmitter(session, step);
+  let catalog: ToolCatalogItem[] = session.offered.map(({ definition }) => {
+    const { name, description, parameters } = modelTool(definition);
+    return { name, description, parameters };
+  });
+  return await runOnion<StepEnd, StepResult>({
+    layers: inOrder(layers, "step"),
+    inside: async () => {
+      messages.close();
+      return await given.run(stillOffered(session, catalog, onWarning));
+    },
+    show: (outcome) => ({ stepIndex: step, outcome }),
+    contextFor: (next, { extension }) => ({
+      ...identityOf(session),
+      turn: { id: session.turn.agent_turn_id, inputEvent },
+      stepIndex: step,
+      metadata,
+      emitMessageEvent: (event: MessageAppended) => messages.emit(extension, event),
+      conversationState: conversationOf(session),
+      agents: agentsOf(session, `step ${step}`, extension),
+      get toolCatalog() {
+        return catalog;
+      },
+      set toolCatalog(items) {
+        catalog = items;
+      },
+      next,
+    }),
+    take: taken,
+    save: () => {
+      const [list, items] = [catalog, [...catalog]];
+      return () => {
+        catalog = list;
+        list.splice(0, list.length, ...items);
+      };
+    },
+    signal: session.signal,
+    onFault,
+  });
+}
+
+/** A call that runs here. */
+export async function wrapToolCall(
+  wrapping: Wrapping,
+  call: {
+    session: TurnSession;
+    order: LocalCallOrder;
+    definition: ToolDefinition | null;
+    run: (args: unknown) => Promise<ToolResultContent>;
+  },
+): Promise<ToolResultContent> {
+  const { session, order, definition } = call;
+  const { cards } = session;
+  const thought = cards.findLast((card) => card.type === "agent.thought");
+  const stepIndex = cards.filter((card) => card.type === "agent.thought").length - 1;
+  const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
+    if (definition === null || isSame(args, order.arguments)) return await call.run(args);
+    try {
+      const step_id = String(thought?.metadata.step_id ?? "");
+      const vars = { ...session.turn, step_id, tool_call_id: order.tool_call_id };
+      return await call.run(gateArguments(definition, args, vars).arguments); // W1
+    } catch (error) {
+      if (!CGError.is(error) || error.http !== 400) throw error;
+      return { ...buildErrorResultFromException(error), after_execution: "suspend" as const };
+    }
+  });
+  return passed.content as ToolResultContent;
+}
+
+/** W3 */
+export async function wrapRemoteCall(
+  wrapping: Wrapping,
+  { session, call, replan }: { session: TurnSession; call: PlannedCall; replan: ReplanCall },
+): Promise<PlannedCall> {
+  if (call.draft.local || call.refusal !== undefined) return call;
+  const { draft } = call;
+  const order: LocalCallOrder = { ...draft, attempt: 1, mode: "run" };
+  const stepIndex = session.cards.filter((card) => card.type === "agent.thought").length;
+  let planned = call;
+  const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
+    if (!isSame(args, draft.arguments)) {
+      planned = replan({ id: draft.tool_call_id, name: draft.tool_name, arguments: args }); // W1
+    }
+    return planned.refusal ?? null;
+  });
+  if (passed.content === null || planned.refusal !== undefined) return planned;
+  // Nothing runs, so nothing can be left half done: committed and settled like any refused call.
+  const { tool_digest: _digest, timeout_ms: _limit, can_reconcile: _reconcile, ...rest } = draft;
+  return {
+    draft: { ...rest, effect: "read", after_execution: "suspend", attempts_max: 1, local: true },
+    refusal: { ...passed.content, after_execution: "suspend" },
+  };
+}
+
+interface Passed {
+  /** Null: it runs elsewhere, later. */
+  readonly content: ToolResultContent | null;
+  readonly shown: LayeredResult;
+}
+
+async function wrapCall(
+  { layers, onFault }: Wrapping,
+  session: TurnSession,
+  order: LocalCallOrder,
+  stepIndex: number,
+  run: (args: unknown) => Promise<ToolResultContent | null>,
+): Promise<Passed> {
+  const metadata = newMetadata();
+  let args = structuredClone(order.arguments) as JsonObject;
+  const tool = session.offered.find(({ definition }) => definition.tool_name === order.tool_name);
+  const errorMessageLimit = tool === undefined ? MESSAGE_LIMIT : toolPolicy(tool.definition).error_message_limit;
+  return await runOnion<Passed, LayeredResult>({
+    layers: inOrder(layers, "toolCall"),
+    inside: async () => {
+      const content = await run(args);
+      return { content, shown: layeredResult(order, content) };
+    },
+    show: ({ shown }) => shown,
+    contextFor: (next) => ({
+      ...identityOf(session),
+      stepIndex,
+      toolName: order.tool_name,
+      toolCallId: order.tool_call_id,
+      metadata,
+      get args() {
+        return args;
+      },
+      set args(given) {
+        args = given;
+      },
+      next,
+    }),
+    take(returned, inside) {
+      if (inside !== undefined && (returned === undefined || returned === inside.shown)) return inside;
+      if (inside?.content === null) throw new Error("the call is sent: its result cannot be replaced"); // W3
+      const afterExecution = inside === undefined ? "suspend" : order.after_execution;
+      const content = contentOfLayer(order, returned, { afterExecution, errorMessageLimit });
+      return { content, shown: layeredResult(order, content) };
+    },
+    save: () => {
+      const kept = isJsonObject(args) ? structuredClone(args) : args;
+      return () => {
+        args = kept;
+      };
+    },
+    signal: session.signal,
+    onFault,
+  });
+}
+
+/** W2 */
+function taken<T>(_returned: unknown, inside?: T): T {
+  if (inside === undefined) throw new Error("it returned without calling next()");
+  return inside;
+}
+
+/** W1 */
+function stillOffered(
+  { offered }: TurnSession,
+  catalog: unknown,
+  onWarning: (warning: string) => void,
+): readonly RegisteredTool[] {
+  if (!Array.isArray(catalog)) {
+    onWarning("an extension made toolCatalog something that is no list; the step offers what it had");
+    return offered;
+  }
+  const names = new Set(catalog.map((item: unknown) => (isJsonObject(item) ? item.name : null)));
+  const known = offered.filter(({ definition }) => names.delete(definition.tool_name));
+  if (names.size > 0) onWarning(`extensions cannot offer what the agent may not call: ${[...names].join(", ")}`);
+  return known;
+}
+
+function conversationOf({ transcript }: TurnSession) {
+  return { messages: transcript.messages() };
+}
+
+/** Both are what JSON can say, in the order in which it was written. */
+function isSame(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
+}

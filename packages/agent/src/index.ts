@@ -1,0 +1,54 @@
+// @tessera/agent: agents that think with any model and call tools through the kernel.
+//
+//   startAgentWorker     takes turns forward: hydrate, think, commit, run or send calls, finish
+//   startToolCaller      turns that are one tool call
+//   createModels         openai, anthropic, google, any OpenAI-compatible endpoint, scripted
+//   createTranscript     what a model sees, projected from cards
+//   createAgentRuntime   ctx.runtime: request, send, spawn, list, catalog
+
+export {
+  startToolCaller,
+  TOOL_CALLER_TARGET,
+  type ToolCaller,
+  type ToolCallerOptions,
+  type ToolCallRequest,
+} from "./caller/tool-caller.ts";
+export { type AgentTurn, type AgentTurnRequest, deployProfiles, enqueueAgentTurn } from "./deploy/index.ts";
+export { createExtensionHost, type ExtensionHost, type ExtensionModule } from "./extensions/index.ts";
+export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
+export { type AgentWorker, startAgentWorker } from "./loop/agent-worker.ts";
+export type { AgentWorkerOptions } from "./loop/world.ts";
+export type {
+  ModelAnswer,
+  ModelCall,
+  ModelChunk,
+  ModelPort,
+  ModelToolCall,
+  ModelUsage,
+  OfferedTool,
+} from "./model-port.ts";
+export { createModels } from "./models/index.ts";
+export {
+  type AgentProfile,
+  type DelegationPolicy,
+  type ModelSpec,
+  type SwarmMembership,
+  type ValueSource,
+  WORKER_TARGET_DEFAULT,
+} from "./profile.ts";
+export {
+  bundleFileReader,
+  defineAgent,
+  defineModel,
+  defineSwarm,
+  profilesOf,
+  readProfileYaml,
+  readSwarmBundle,
+  readSwarmResources,
+  type SwarmBundle,
+} from "./resources/index.ts";
+export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from "./runtime/agent-runtime.ts";
+export { ensureInstance, type Instance } from "./runtime/instances.ts";
+export { traceEnqueue } from "./telemetry/telemetry.ts";
+export { createTranscript, projectTranscript } from "./transcript/index.ts";
+export { startUiWorker, UI_WORKER_TARGET, type UiWorker } from "./ui/index.ts";

@@ -1,0 +1,27 @@
+// Which agent is meant: a name and an instance key become one agent id of the roster.
+//
+//   I1. The id follows from project, name and key alone, so that two processes that want the same instance name the same
+//       agent and nobody has to remember a mapping. The roster row's metadata holds name and key in the clear.
+
+import { createHash } from "node:crypto";
+import { safeLabel } from "@tessera/protocol";
+
+export const INSTANCE_KEY_DEFAULT = "default";
+const NAME_CHARS_KEPT = 40;
+const HASH_CHARS = 16;
+
+export function agentIdOf(projectId: string, agentName: string, instanceKey: string = INSTANCE_KEY_DEFAULT): string {
+  const hash = createHash("sha256")
+    .update(JSON.stringify([projectId, agentName, instanceKey]))
+    .digest("hex");
+  return `${safeLabel(agentName).slice(0, NAME_CHARS_KEPT)}_${hash.slice(0, HASH_CHARS)}`;
+}
+
+/** Metadata of the roster row. */
+export interface InstanceMetadata {
+  readonly agent_name: string;
+  readonly instance_key: string;
+  readonly owner_agent?: string;
+  readonly owner_instance_key?: string;
+  readonly cwd?: string;
+}

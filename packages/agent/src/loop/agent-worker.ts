@@ -1,0 +1,135 @@
+// An agent worker: hears wakeups of its targets and takes turns forward, many at a time.
+//
+//   W1. A wakeup names only an agent; the inbox decides what there is to do (faults N21, N22). Wakeups of one agent are
+//       coalesced: while its turn runs, one more look is remembered, however often the bell rings.
+//   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here.
+//   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
+//       then told to let go. What is left is taken by others at the next sweep, from its last commit.
+//   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
+//       an error that leaves this in doubt it is claimed again, from its last commit.
+
+import { keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
+import { getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";
+import { createProjectTools } from "@tessera/tool/catalog";
+import { WORKER_TARGET_DEFAULT } from "../profile.ts";
+import { createAgentRuntime } from "../runtime/agent-runtime.ts";
+import { workOnTurn } from "./work-on-turn.ts";
+import type { AgentWorkerOptions, LoopWorld } from "./world.ts";
+
+export interface AgentWorker {
+  /** What came of wakeups: `accepted`, `nothing`, or why an agent could not be taken. */
+  readonly counts: ReadonlyMap<string, number>;
+  /** Turns that run in this process now. */
+  readonly running: number;
+  /** Takes an agent forward now, without waiting for a bell. */
+  wake(projectId: string, agentId: string): void;
+  stop(options?: { readonly graceMs?: number }): Promise<void>;
+}
+
+const CONCURRENCY_DEFAULT = 16;
+const GRACE_DEFAULT_MS = 10_000;
+const IN_FLIGHT_MAX = 256;
+const STORE_AWAY_MS = 1_000;
+
+export async function startAgentWorker(options: AgentWorkerOptions): Promise<AgentWorker> {
+  const { bus, kernel, clock, onWarning = () => undefined } = options;
+  const targets = options.workerTargets ?? [WORKER_TARGET_DEFAULT];
+  const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
+  const lease = await keepWorkerAlive({ ...options, workerTarget: targets[0] ?? WORKER_TARGET_DEFAULT, onWarning });
+  const world: LoopWorld = {
+    ...options,
+    onWarning,
+    workerId: lease.workerId,
+    isDraining: () => isDraining,
+    tools: createProjectTools(kernel.reads, onWarning),
+    runtimeFor: (caller, signal) => createAgentRuntime({ kernel, clock, caller, signal, whileWaiting: withoutPlace }),
+  };
+  /** A turn whose tool waits for another agent's turn gives its place away meanwhile, or many such turns would wait for
+   *  children that find none (W2). */
+  async function withoutPlace<T>(work: () => Promise<T>): Promise<T> {
+    slots.give();
+    try {
+      return await work();
+    } finally {
+      await slots.take();
+    }
+  }
+  const stopping = new AbortController();
+  const counts = new Map<string, number>();
+  let isDraining = false;
+  /** Agents at work here, and whether their bell rang meanwhile (W1). */
+  const agents = new Map<string, { isDirty: boolean }>();
+
+  async function takeForward(project_id: string, agent_id: string): Promise<void> {
+    const key = `${project_id}/${agent_id}`;
+    const busy = agents.get(key);
+    if (busy !== undefined) {
+      busy.isDirty = true;
+      return;
+    }
+    const state = { isDirty: true };
+    agents.set(key, state);
+    await slots.take(); // W2
+    let reclaim = false;
+    while (state.isDirty && !isDraining) {
+      state.isDirty = false;
+      try {
+        const agent = { project_id, agent_id, ...(reclaim ? { reclaim } : {}) };
+        const answer = await workOnTurn(world, agent, stopping.signal);
+        counts.set(answer, (counts.get(answer) ?? 0) + 1);
+        reclaim = false;
+      } catch (error) {
+        // The store is away. Whether this worker holds the turn is not known now, so it asks again (W4).
+        onWarning(`a turn of ${agent_id} was interrupted: ${String(error)}`);
+        reclaim = true;
+        state.isDirty = true;
+        await new Promise<void>((resolve) => void clock.after(STORE_AWAY_MS, resolve));
+      }
+    }
+    agents.delete(key);
+    slots.give();
+  }
+
+  const sources: Subscription[] = [];
+  for (const target of targets) {
+    sources.push(
+      await listenForWork({
+        bus,
+        kernel,
+        clock,
+        role: { worker_target: target },
+        subscribe: {
+          pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
+          durable: workerDurable(target) + (options.project === undefined ? "" : `_${options.project}`),
+          inFlightMax: IN_FLIGHT_MAX,
+        },
+        handler(delivery) {
+          const project = parseSubject(delivery.subject)?.project_id;
+          const agent = getHeader(delivery.headers, HEADERS.agent_id);
+          delivery.ack();
+          const isOurs = project !== undefined && (options.project === undefined || project === options.project);
+          if (isOurs && agent !== null) void takeForward(project, agent);
+        },
+        onWarning,
+      }),
+    );
+  }
+
+  return {
+    counts,
+    get running() {
+      return slots.taken;
+    },
+    wake(projectId, agentId) {
+      void takeForward(projectId, agentId);
+    },
+    async stop({ graceMs = GRACE_DEFAULT_MS } = {}) {
+      isDraining = true;
+      const grace = clock.after(graceMs, () => stopping.abort()); // W3
+      await Promise.all(sources.map((source) => source.stop()));
+      await slots.idle();
+      grace.cancel();
+      await lease.stop();
+    },
+  };
+}

@@ -1,0 +1,171 @@
+// Commit point E: a turn ends with a deliverable and one terminal event, whatever ended it.
+//
+//   F1. Order of what observers hear: state idle, step completed or failed, task, the next wakeup (reference §7.4).
+//   F2. A turn that no answer of its agent ended gets a fallback deliverable that says why (reference §4.2).
+
+import type { JsonObject } from "@tessera/kernel";
+import type { CGError, ResultStatus, ToolResultContent } from "@tessera/protocol";
+import type { ModelAnswer } from "../model-port.ts";
+import { stateMessage, stepMessage } from "./turn-events.ts";
+import type { TurnSession } from "./turn-session.ts";
+import type { LoopWorld, Turn } from "./world.ts";
+
+interface Ending {
+  readonly status: ResultStatus;
+  readonly step_id: string;
+  /** The last message of the model, kept as a card before the deliverable. */
+  readonly thought?: ModelAnswer;
+  readonly content: JsonObject;
+  readonly error_code?: string;
+  readonly error_message?: string;
+}
+
+export async function finishWith(session: TurnSession, ending: Ending): Promise<void> {
+  await finish(session.world, session.turn, ending);
+}
+
+/** All results are in and one of them ends the turn: the first failing one decides how (reference §6.4). */
+export async function finishByResults(
+  session: TurnSession,
+  results: readonly { readonly tool_name: string; readonly content: ToolResultContent }[],
+): Promise<void> {
+  const failing = results.find(({ content }) => content.status !== "success");
+  const status = failing?.content.status ?? "success";
+  const error = failing?.content.error ?? null;
+  const output = results.map(({ tool_name, content }) => ({
+    tool_name,
+    status: content.status,
+    result: content.result,
+  }));
+  await finish(session.world, session.turn, {
+    status,
+    step_id: session.turn.step_id ?? session.world.ids.mint("step"),
+    content: fallback({
+      status,
+      message: "a tool ended the turn",
+      output: output.length === 1 ? (output[0]?.result ?? null) : output,
+      reason: "terminated_by_tool",
+      results: results.length,
+      session,
+    }),
+    ...(error === null ? {} : { error_code: error.code, error_message: error.message }),
+  });
+}
+
+/** Where something else than a model decides (world.ts), it also says what the result is. */
+export async function finishByMind(
+  { world, turn }: TurnSession,
+  { status, content, error }: NonNullable<ReturnType<NonNullable<LoopWorld["mind"]>["endOf"]>>,
+): Promise<void> {
+  await finish(world, turn, {
+    status,
+    step_id: turn.step_id ?? world.ids.mint("step"),
+    content,
+    ...(error === null ? {} : { error_code: error.code, error_message: error.message }),
+  });
+}
+
+export async function finishBySteps(session: TurnSession): Promise<void> {
+  const { world, turn, profile } = session;
+  await finish(world, turn, {
+    status: "partial",
+    step_id: world.ids.mint("step"),
+    content: fallback({
+      status: "partial",
+      message: `the turn used up its ${profile.max_steps} steps`,
+      output: null,
+      reason: "max_steps_reached",
+      results: 0,
+      session,
+    }),
+    error_code: "max_steps_reached",
+    error_message: `the turn used up its ${profile.max_steps} steps before it finished`,
+  });
+}
+
+export async function failTurn(world: LoopWorld, turn: Turn, error: CGError): Promise<void> {
+  await finish(world, turn, {
+    status: "failed",
+    step_id: turn.step_id ?? world.ids.mint("step"),
+    content: fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
+    error_code: error.code,
+    error_message: error.message,
+  });
+}
+
+async function finish(world: LoopWorld, turn: Turn, ending: Ending): Promise<void> {
+  const { kernel, ids } = world;
+  const { status, step_id, thought, content, error_code, error_message } = ending;
+  const cards =
+    thought === undefined
+      ? []
+      : [
+          {
+            card_id: ids.mint("card"),
+            type: "agent.thought",
+            content: { text: thought.text },
+            step_id,
+            metadata: usageOf(thought),
+          },
+        ];
+  const phase = status === "failed" || status === "canceled" ? "failed" : "completed";
+  const outcome = await kernel.finishTurn(
+    {
+      ...turn,
+      status,
+      cards,
+      deliverable: { card_id: ids.mint("card"), content },
+      ...(error_code === undefined ? {} : { error_code }),
+      ...(error_message === undefined ? {} : { error_message }),
+    },
+    [stateMessage(turn, world, "idle", {}), stepMessage(turn, ids, step_id, phase)], // F1
+  );
+  if (outcome.outcome === "rejected" && outcome.code !== "stale_epoch") {
+    world.onWarning(`turn ${turn.agent_turn_id} could not be finished: ${outcome.code}`);
+  }
+}
+
+function usageOf({ provider, model, finish_reason, usage, response_cost }: ModelAnswer): JsonObject {
+  return {
+    provider,
+    model,
+    finish_reason,
+    ...(usage === undefined ? {} : { usage: { ...usage } }),
+    ...(response_cost === undefined ? {} : { response_cost }),
+  };
+}
+
+/** F2 */
+function fallback(facts: {
+  readonly status: ResultStatus;
+  readonly message: string;
+  readonly output: unknown;
+  readonly reason: string;
+  readonly results: number;
+  readonly session?: TurnSession;
+}): JsonObject {
+  const thoughts = facts.session?.cards.filter((card) => card.type === "agent.thought") ?? [];
+  const last = thoughts.at(-1)?.content.text;
+  const isPartial = facts.status !== "success";
+  return {
+    data: {
+      schema_version: 1,
+      kind: "fallback_deliverable",
+      status: isPartial ? "partial" : "success",
+      partial: isPartial,
+      message: facts.message,
+      fields: [
+        { name: "summary", value: facts.message },
+        { name: "output", value: facts.output as never },
+        { name: "reason", value: facts.reason },
+      ],
+      diagnostics: {
+        source: "agent_worker",
+        tool_result_count: facts.results,
+        last_agent_thought: typeof last === "string" ? last : null,
+        partial: isPartial,
+        terminal_status: facts.status,
+      },
+    },
+  };
+}

@@ -1,0 +1,42 @@
+// What the cards of a turn say about its last step. The cards are all there is to know (design promise 6).
+
+import type { CardDocument } from "@tessera/kernel";
+import { type AfterExecution, effectiveAfterExecution, isJsonObject, type ToolResultContent } from "@tessera/protocol";
+
+export interface LastStep {
+  /** Thoughts so far: how many steps the turn has taken. */
+  readonly steps: number;
+  /** Of the last step's calls, in call order. */
+  readonly results: readonly { readonly tool_name: string; readonly content: ToolResultContent }[];
+  /** `terminate` if any result of the last step says so. */
+  readonly afterExecution: AfterExecution;
+}
+
+export function lastStepOf(cards: readonly CardDocument[]): LastStep {
+  const steps = cards.filter((card) => card.type === "agent.thought").length;
+  const at = cards.findLastIndex((card) => card.type === "agent.thought");
+  const results = cards.slice(at + 1).flatMap((card) => {
+    if (card.type !== "tool.result" || !isJsonObject(card.content)) return [];
+    return [
+      { tool_name: String(card.metadata.function_name ?? ""), content: card.content as unknown as ToolResultContent },
+    ];
+  });
+  const ends = results.some(
+    ({ content }) =>
+      effectiveAfterExecution({ result: content.result, explicit: content.after_execution }) === "terminate",
+  );
+  return { steps, results, afterExecution: ends ? "terminate" : "suspend" };
+}
+
+/** Names of tools that were called in this turn, and of those that succeeded. */
+export function calledTools(cards: readonly CardDocument[]): { called: Set<string>; succeeded: Set<string> } {
+  const called = new Set<string>();
+  const succeeded = new Set<string>();
+  for (const card of cards) {
+    if (!isJsonObject(card.content)) continue;
+    if (card.type === "tool.call") called.add(String(card.content.tool_name));
+    if (card.type === "tool.result" && card.content.status === "success")
+      succeeded.add(String(card.metadata.function_name));
+  }
+  return { called, succeeded };
+}

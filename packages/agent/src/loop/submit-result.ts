@@ -1,0 +1,75 @@
+// submit_result: how an agent hands over its deliverable in fields. A tool of the loop itself, never a command.
+//
+//   R1. It must be the only call of its message; with required fields each name must be there exactly once. What is wrong
+//       goes back to the model as the call's result.
+//   R2. Both `{fields: [{name, value}]}` and a plain name → value map are understood; the output is ordered, required first.
+
+import {
+  ARGUMENTS_BYTES_MAX,
+  BadRequest,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  parseJson,
+} from "@tessera/protocol";
+import type { ToolDefinition } from "@tessera/tool";
+
+export type ResultField = { readonly name: string; readonly value: JsonValue };
+
+export const SUBMIT_RESULT: ToolDefinition = {
+  tool_name: "submit_result",
+  description: "Hand over the result of this task and end it. Call nothing else in the same message.",
+  parameters: {
+    type: "object",
+    properties: {
+      result: {
+        type: "object",
+        description: "fields: a list of {name, value}",
+        properties: {
+          fields: {
+            type: "array",
+            items: {
+              type: "object",
+              properties: { name: { type: "string" }, value: {} },
+              required: ["name", "value"],
+            },
+          },
+        },
+      },
+    },
+    required: ["result"],
+  },
+  target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.agent.submit_result",
+  // Only a refused submission becomes a call, and that goes on.
+  after_execution: "suspend",
+  options: { placement: "inline", effect: "read" },
+};
+
+/** The fields in order, or a BadRequest that tells the model what to mend. */
+export function readSubmission(given: unknown, required: readonly string[], callsInMessage: number): ResultField[] {
+  if (callsInMessage !== 1) throw new BadRequest("submit_result must be the only call of its message");
+  const args = typeof given === "string" ? parseJson(given, { bytesMax: ARGUMENTS_BYTES_MAX }) : given;
+  const result = isJsonObject(args) && "result" in args ? args.result : args;
+  const fields = fieldsOf(result);
+  const names = fields.map((field) => field.name);
+  const repeated = names.filter((name, n) => names.indexOf(name) !== n);
+  const missing = required.filter((name) => !names.includes(name));
+  if (repeated.length > 0) throw new BadRequest(`fields given more than once: ${[...new Set(repeated)].join(", ")}`);
+  if (missing.length > 0)
+    throw new BadRequest(`missing fields: ${missing.join(", ")}; required are ${required.join(", ")}`);
+  const first = required.flatMap((name) => fields.find((field) => field.name === name) ?? []);
+  return [...first, ...fields.filter((field) => !required.includes(field.name))]; // R2
+}
+
+function fieldsOf(result: unknown): ResultField[] {
+  if (!isJsonObject(result)) throw new BadRequest("result must be an object: {fields: [{name, value}]}");
+  const { fields } = result as JsonObject;
+  if (fields === undefined) return Object.entries(result).map(([name, value]) => ({ name, value }));
+  if (!Array.isArray(fields)) throw new BadRequest("result.fields must be a list of {name, value}");
+  return fields.map((field, n) => {
+    if (!isJsonObject(field) || typeof field.name !== "string" || field.value === undefined) {
+      throw new BadRequest(`result.fields[${n}] must be {name, value}`);
+    }
+    return { name: field.name, value: field.value };
+  });
+}

@@ -1,0 +1,209 @@
+// One step: the model thinks, and what it wants becomes durable before anything of it happens.
+//
+//   P1. The order of reference §7.4: step started, state running, stream, commit, then what the commit made true.
+//   P2. A call is committed before it is run or sent, also one that is refused: every call of a message has a result.
+//   P3. A model that names a call id already taken gets ours instead, and the step is committed with those.
+
+import type { CallDraft } from "@tessera/kernel";
+import { CALLS_PER_STEP_MAX, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
+import { modelTool, type PlannedCall, planCalls } from "@tessera/tool/catalog";
+import type { ModelAnswer, ModelCall, ModelToolCall } from "../model-port.ts";
+import { activeSpanId, activeTraceparent, traceChat } from "../telemetry/telemetry.ts";
+import { offeredForBudget, renderSystemPrompt, requiredFields } from "../transcript/index.ts";
+import { endByAnswer, endBySubmission } from "./end-turn.ts";
+import { type CommittedStep, runStepLocals, sendReportsOfLocals } from "./local-calls.ts";
+import { cardsOfStep } from "./step-cards.ts";
+import { SUBMIT_RESULT } from "./submit-result.ts";
+import { chunkStream, stateMessage, stepMessage, tell } from "./turn-events.ts";
+import type { TurnSession } from "./turn-session.ts";
+
+/** `next`: all results are in, think again. `waits`: others have the calls. `ended`: the turn is over, or not ours. */
+export type StepEnd = "next" | "waits" | "ended";
+
+export async function takeStep(session: TurnSession, step: number): Promise<StepEnd> {
+  const { world, turn } = session;
+  const step_id = world.ids.mint("step");
+  tell(world, [
+    stepMessage(turn, world.ids, step_id, "started"),
+    stateMessage(turn, world, "running", { activity: "thinking" }),
+  ]); // P1
+  const run = (offered = session.offered) => thinkAndAct({ ...session, offered }, step, step_id);
+  try {
+    return await (world.extensions === undefined ? run() : world.extensions.aroundStep(session, step, run));
+  } catch (error) {
+    tell(world, [
+      stepMessage(turn, world.ids, step_id, "failed", { error: CGError.is(error) ? error.code : "internal_error" }),
+    ]);
+    throw error;
+  }
+}
+
+async function thinkAndAct(session: TurnSession, step: number, step_id: string): Promise<StepEnd> {
+  const answer = await think(session, step, step_id);
+  if (session.signal.aborted) return "ended";
+  const submission = answer.tool_calls.find((call) => call.name === SUBMIT_RESULT.tool_name);
+  const isOffered = session.offered.some(({ definition }) => definition === SUBMIT_RESULT);
+  if (answer.tool_calls.length === 0) return await endByAnswer(session, { answer, step_id });
+  let refused: ToolResultContent | null = null;
+  if (submission !== undefined && isOffered) {
+    const taken = await endBySubmission(session, { answer, submission, step_id });
+    if ("end" in taken) return taken.end;
+    refused = taken.refusal;
+  }
+  const committed = await commitCalls(session, answer, step_id, refused);
+  if (committed === null) return "ended";
+  return await act(session, committed);
+}
+
+async function think(session: TurnSession, step: number, step_id: string): Promise<ModelAnswer> {
+  const { world, turn, profile } = session;
+  if (world.mind !== undefined) return world.mind.think(turn);
+  const stepsLeft = profile.max_steps - step;
+  const tools = offeredForBudget(session.offered, stepsLeft, profile.must_end_with).map(({ definition }) =>
+    modelTool(definition),
+  );
+  const stream = chunkStream(world, turn, step_id);
+  const call: ModelCall = {
+    model: profile.model,
+    agentName: session.agentName,
+    step,
+    system: renderSystemPrompt(profile, {
+      display_name: turn.display_name ?? session.agentName,
+      required_fields: requiredFields(session.context),
+      steps_left: stepsLeft,
+    }),
+    messages: session.transcript.messages(),
+    tools,
+    signal: session.signal,
+  };
+  const answer = await traceChat(call, () => {
+    const traceparent = activeTraceparent();
+    const traced = traceparent === undefined ? call : { ...call, headers: { traceparent } };
+    return world.models.call(traced, (chunk) => stream.push(chunk));
+  });
+  stream.end({
+    ...(answer.usage === undefined ? {} : { usage: { ...answer.usage } }),
+    ...(answer.response_cost === undefined ? {} : { response_cost: answer.response_cost }),
+  });
+  return answer;
+}
+
+/** Commit point A. Null: the turn is no longer ours. */
+async function commitCalls(
+  session: TurnSession,
+  answer: ModelAnswer,
+  step_id: string,
+  refusedSubmission: ToolResultContent | null,
+): Promise<CommittedStep | null> {
+  const { world, turn } = session;
+  for (const mintsAll of [false, true]) {
+    const planned = (await planAll(session, answer, step_id, mintsAll)).map((call) => {
+      const isSubmission = call.draft.tool_name === SUBMIT_RESULT.tool_name && refusedSubmission !== null;
+      return isSubmission ? { ...call, refusal: refusedSubmission } : call;
+    });
+    const kept = planned.slice(0, CALLS_PER_STEP_MAX);
+    const thought = {
+      card_id: world.ids.mint("card"),
+      content: { text: answer.text },
+      metadata: thoughtMetadata(answer, planned.length - kept.length),
+    };
+    const calls = kept.map(({ draft }) => ({ ...draft, card_id: world.ids.mint("card") }));
+    const outcome = await world.kernel.suspendOnCalls({ ...turn, step_id, thought, calls: calls as CallDraft[] });
+    if (outcome.outcome === "rejected") {
+      if (outcome.code === "conflict" && !mintsAll) continue; // P3
+      if (outcome.code === "stale_epoch") return null;
+      throw errorOf(outcome.code, "the step could not be committed");
+    }
+    const committed_at = outcome.committed_at ?? new Date(0).toISOString();
+    session.append(cardsOfStep(turn, step_id, thought, calls, committed_at));
+    return {
+      step_id,
+      thought,
+      calls: kept.map((call, n) => ({ ...call, capability: outcome.calls[n]?.capability ?? null })),
+      committed_at,
+    };
+  }
+  return null;
+}
+
+/** Extensions see calls that run elsewhere before they are committed; later nothing could keep them back. */
+async function planAll(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean) {
+  const planned = plan(session, answer, step_id, mintsAll);
+  const replan = (call: ModelToolCall) =>
+    plan(session, { ...answer, tool_calls: [call] }, step_id, false)[0] as PlannedCall;
+  return (await session.world.extensions?.beforeSending(session, planned, replan)) ?? planned;
+}
+
+function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean): readonly PlannedCall[] {
+  const { world, turn, offered } = session;
+  const {
+    project_id,
+    channel_id,
+    agent_id,
+    agent_turn_id,
+    turn_epoch,
+    parent_step_id,
+    trace_id,
+    context_box_id,
+    recursion_depth,
+  } = turn;
+  const byName = new Map(offered.map((tool) => [tool.definition.tool_name, tool]));
+  const planned = planCalls(answer.tool_calls, {
+    catalog: { get: (name) => byName.get(name), list: () => offered },
+    vars: {
+      project_id,
+      channel_id,
+      agent_id,
+      agent_turn_id,
+      turn_epoch,
+      parent_step_id,
+      trace_id,
+      context_box_id,
+      recursion_depth,
+      step_id,
+    },
+    mintCallId: () => world.ids.mint("tc"),
+    isCallIdUsed: () => mintsAll,
+    isHosted: ({ definition, code }) =>
+      code !== null || definition === SUBMIT_RESULT || world.isHosted(definition.tool_name),
+    digestOf: (definition) => world.tools.digestOf(definition),
+  });
+  const who = { agent_name: session.agentName, instance_key: session.instanceKey };
+  const span_id = activeSpanId();
+  const span = span_id === undefined ? {} : { span_id };
+  return planned.map((call) => ({
+    ...call,
+    draft: { ...call.draft, ...span, metadata: { ...call.draft.metadata, ...who } },
+  }));
+}
+
+async function act(session: TurnSession, step: CommittedStep): Promise<StepEnd> {
+  const { world, turn } = session;
+  const isAllLocal = step.calls.every(({ draft }) => draft.local);
+  if (isAllLocal) {
+    tell(world, [stateMessage(turn, world, "running", { activity: "executing_tool" })]);
+    return (await runStepLocals(session, step)) ? "next" : "ended";
+  }
+  const waiting = step.calls.map(({ draft }) => draft.tool_call_id);
+  tell(world, [
+    stateMessage(turn, world, "suspended", {
+      activity: "awaiting_tool_result",
+      waiting_tool_count: waiting.length,
+      waiting_tool_call_ids: waiting,
+    }),
+  ]);
+  await sendReportsOfLocals(session, step);
+  return "waits";
+}
+
+function thoughtMetadata(answer: ModelAnswer, dropped: number) {
+  return {
+    provider: answer.provider,
+    model: answer.model,
+    finish_reason: answer.finish_reason,
+    ...(answer.usage === undefined ? {} : { usage: { ...answer.usage } }),
+    ...(answer.response_cost === undefined ? {} : { response_cost: answer.response_cost }),
+    ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
+    ...(dropped > 0 ? { too_many_calls: dropped } : {}),
+  };
+}

@@ -1,0 +1,110 @@
+// A turn in the hands of a worker: its profile, its cards and its tools, read once and kept while the turn runs here.
+//
+//   S1. Hydration in the fixed order of reference §7.2: profile, conversation, tools, system prompt.
+//   S2. Cards that this worker writes are added here too, so that a step does not read the whole history again.
+//   S3. Boxes are read in pages: no history is too long.
+
+import { type CardDocument, watchTurn } from "@tessera/kernel";
+import { errorOf, isJsonObject } from "@tessera/protocol";
+import type { RegisteredTool } from "@tessera/tool";
+import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
+import type { AgentProfile } from "../profile.ts";
+import { createTranscript, type Transcript } from "../transcript/index.ts";
+import { SUBMIT_RESULT } from "./submit-result.ts";
+import type { LoopWorld, Turn } from "./world.ts";
+
+export interface TurnSession {
+  readonly world: LoopWorld;
+  readonly turn: Turn;
+  readonly profile: AgentProfile;
+  readonly agentName: string;
+  readonly instanceKey: string;
+  readonly transcript: Transcript;
+  /** This turn's output so far, in order. */
+  readonly cards: CardDocument[];
+  readonly context: readonly CardDocument[];
+  /** What the steps of this turn may offer; extensions change it per step. */
+  readonly offered: readonly RegisteredTool[];
+  /** Aborted when the turn was stopped, lost, or this process goes away. */
+  readonly signal: AbortSignal;
+  append(cards: readonly CardDocument[]): void;
+  close(): void;
+}
+
+const PAGE = 500;
+
+export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
+  const profile = world.mind?.profile ?? (await readProfile(world, turn));
+  const output = await readBox(world, turn.project_id, turn.output_box_id);
+  const context = turn.context_box_id === null ? [] : await readBox(world, turn.project_id, turn.context_box_id);
+  const earlier = output.filter((card) => card.pos < turn.box_start);
+  const cards: CardDocument[] = output.filter((card) => card.pos >= turn.box_start);
+  const offered = await offerTools(world, turn.project_id, profile);
+  const roster = await world.kernel.reads.agent(turn.project_id, turn.agent_id);
+  const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
+  const watch = watchTurn(turn, { ...world, stopping });
+  const transcript = createTranscript({ earlier, context, current: cards });
+  return {
+    world,
+    turn,
+    profile,
+    agentName: typeof metadata.agent_name === "string" ? metadata.agent_name : profile.name,
+    instanceKey: typeof metadata.instance_key === "string" ? metadata.instance_key : turn.agent_id,
+    transcript,
+    cards,
+    context,
+    offered,
+    signal: watch.signal,
+    append(added) {
+      // What the kernel settled before this worker came was read with the box already.
+      const news = added.filter((card) => !cards.some((known) => known.card_id === card.card_id));
+      cards.push(...news); // S2
+      transcript.append(news);
+    },
+    close: () => watch.release(),
+  };
+}
+
+async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> {
+  const box = turn.profile_box_id === null ? [] : await readBox(world, turn.project_id, turn.profile_box_id);
+  const card = box.find((each) => each.type === "sys.profile");
+  const data = isJsonObject(card?.content) ? card.content.data : null;
+  if (!isJsonObject(data))
+    throw errorOf("profile_not_found", `the profile box of agent ${turn.agent_id} holds no profile`);
+  return data as unknown as AgentProfile;
+}
+
+/** S3 */
+async function readBox(
+  world: LoopWorld,
+  projectId: string,
+  boxId: string,
+): Promise<(CardDocument & { pos: number })[]> {
+  const cards: (CardDocument & { pos: number })[] = [];
+  for (let from = 0; ; ) {
+    const page = await world.kernel.reads.boxCards(projectId, boxId, { from, limit: PAGE });
+    cards.push(...page);
+    const last = page.at(-1);
+    if (page.length < PAGE || last === undefined) return cards;
+    from = last.pos + 1;
+  }
+}
+
+/** The project's tools that the profile allows, the internal ones it names, and those of extensions. */
+async function offerTools(world: LoopWorld, projectId: string, profile: AgentProfile): Promise<RegisteredTool[]> {
+  const project = await world.tools.catalogOf(projectId);
+  const isAllowed = (name: string) =>
+    profile.allowed_tools === null ||
+    profile.allowed_tools.includes(name) ||
+    profile.allowed_tools.includes(name.split("__")[0] ?? "");
+  const internal = INTERNAL_TOOL_DEFINITIONS.filter((definition) =>
+    profile.allowed_internal_tools.includes(definition.tool_name),
+  );
+  const offered: RegisteredTool[] = [
+    ...project.list().filter(({ definition }) => isAllowed(definition.tool_name)),
+    ...internal.map((definition) => ({ definition, code: null })),
+    ...((await world.extensions?.toolsOf(profile, (name) => project.get(name) !== undefined)) ?? []),
+  ];
+  const hasSubmit = profile.allowed_internal_tools.includes(SUBMIT_RESULT.tool_name);
+  return hasSubmit ? [...offered, { definition: SUBMIT_RESULT, code: null }] : offered;
+}

@@ -1,0 +1,85 @@
+// Takes an agent's turn as far forward as it can go now: until it ends, waits for others, or is no longer ours.
+//
+//   T1. What the last commit left decides what to do, so a crashed turn needs no memory of its worker: open local calls are
+//       run, a step whose results are all in is followed by the next one, a result that terminates ends the turn.
+//   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
+//   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
+
+import { CGError, isJsonObject } from "@tessera/protocol";
+import { countResults, traceTurn } from "../telemetry/telemetry.ts";
+import { failTurn, finishByMind, finishByResults, finishBySteps } from "./finish-turn.ts";
+import { lastStepOf } from "./last-step.ts";
+import { runMixedLocals, runOpenLocals } from "./local-calls.ts";
+import { takeStep } from "./take-step.ts";
+import { openSession, type TurnSession } from "./turn-session.ts";
+import type { LoopWorld, Turn } from "./world.ts";
+
+/** Answers `accepted`, `nothing`, or why the agent could not be taken. */
+export async function workOnTurn(
+  world: LoopWorld,
+  agent: { readonly project_id: string; readonly agent_id: string; readonly reclaim?: boolean },
+  stopping: AbortSignal,
+): Promise<string> {
+  const outcome = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
+  if (outcome.outcome === "rejected") {
+    if (outcome.code !== "not_found") world.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
+    return outcome.code;
+  }
+  if (outcome.outcome === "nothing") await runMixedLocals(world, agent, outcome, stopping);
+  else await takeForward(world, outcome, stopping);
+  return outcome.outcome;
+}
+
+async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSignal): Promise<void> {
+  let session: TurnSession;
+  try {
+    session = await openSession(world, outcome, stopping);
+  } catch (error) {
+    await failOrThrow(world, outcome, error); // nothing of it can be read: it would crash every worker
+    return;
+  }
+  const run = () => runTurn(session, outcome);
+  const { extensions } = world;
+  try {
+    await traceTurn(outcome, session.agentName, () =>
+      extensions === undefined ? run() : extensions.aroundTurn(session, run),
+    );
+  } catch (error) {
+    if (session.signal.aborted) return; // T2: stopped, lost, or going away
+    await failOrThrow(world, outcome, error); // T3
+  } finally {
+    session.close();
+  }
+}
+
+async function runTurn(session: TurnSession, taken: Turn): Promise<void> {
+  const applied = (taken.results ?? []).map(({ tool_name, status, content }) => {
+    const code = isJsonObject(content.error) ? String(content.error.code) : undefined;
+    return { tool_name, status, code };
+  });
+  countResults(applied, null);
+  // A step that lost its worker: what is open is run, and what the kernel settled meanwhile is applied, even if that is all.
+  const isStepOpen = (taken.local_calls ?? []).length > 0 || (taken.state === "started" && applied.length > 0);
+  if (isStepOpen) {
+    const isOurs = await runOpenLocals(session, taken.local_calls ?? []);
+    if (!isOurs) return;
+  }
+  for (;;) {
+    if (session.signal.aborted || session.world.isDraining()) return; // the next worker goes on from here
+    const last = lastStepOf(session.cards);
+    const end = last.steps === 0 ? null : (session.world.mind?.endOf(last) ?? null);
+    if (end !== null) return await finishByMind(session, end);
+    if (last.afterExecution === "terminate") return await finishByResults(session, last.results);
+    if (last.steps >= session.profile.max_steps) return await finishBySteps(session);
+    const step = await takeStep(session, last.steps);
+    if (step !== "next") return;
+  }
+}
+
+/** What the store could not do may be done later; everything else ends the turn, with a code and without a stack. */
+async function failOrThrow(world: LoopWorld, turn: Turn, error: unknown): Promise<void> {
+  if (CGError.is(error) && (error.code === "storage_error" || error.code === "storage_full")) throw error;
+  if (!CGError.is(error)) world.onWarning(`turn ${turn.agent_turn_id} failed: ${String(error)}`);
+  const told = CGError.is(error) ? error : new CGError("internal_error", "the worker failed while it ran the turn");
+  await failTurn(world, turn, told);
+}

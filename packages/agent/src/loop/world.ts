@@ -1,0 +1,63 @@
+// What the loop needs from outside, in one record that its files pass on.
+
+import type { Bus, Clock, Ids, JsonObject, Kernel, ResumeOutcome } from "@tessera/kernel";
+import type { ErrorObject, ResultStatus } from "@tessera/protocol";
+import type { AgentToolRuntime, RegisteredTool, ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
+import type { ProjectTools } from "@tessera/tool/catalog";
+import type { ExtensionHost } from "../extensions/extension-host.ts";
+import type { ModelAnswer, ModelPort } from "../model-port.ts";
+import type { AgentProfile } from "../profile.ts";
+import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
+import type { LastStep } from "./last-step.ts";
+
+/** A turn that this worker holds. */
+export type Turn = Extract<ResumeOutcome, { outcome: "accepted" }>;
+
+export interface AgentWorkerOptions {
+  readonly bus: Bus;
+  readonly kernel: Kernel;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly models: ModelPort;
+  /** Runs inline and isolated calls. */
+  readonly runner: ToolRunner;
+  /** Whether this process has the code of a tool that runs where its turn runs. */
+  readonly isHosted: (toolName: string) => boolean;
+  readonly workerTargets?: readonly string[];
+  /** Work for one project only; default all. */
+  readonly project?: string;
+  /** Who thinks; default: the model of the agent's profile. */
+  readonly mind?: Mind;
+  /** Turns that run at once; suspended ones cost nothing. */
+  readonly concurrencyMax?: number;
+  readonly leaseMs?: number;
+  readonly extensions?: ExtensionHost;
+  readonly onLog?: (entry: ToolLogEntry) => void;
+  readonly onProgress?: (toolCallId: string, update: ToolProgress) => void;
+  readonly onWarning?: (warning: string) => void;
+}
+
+/** Something else than a model that decides what a turn does. */
+export interface Mind {
+  /** Instead of the profile in the turn's box. */
+  readonly profile: AgentProfile;
+  think(turn: Turn): ModelAnswer;
+  /** How the turn ends after this step; null: it goes on. */
+  endOf(
+    last: LastStep,
+  ): { readonly status: ResultStatus; readonly content: JsonObject; readonly error: ErrorObject | null } | null;
+}
+
+export interface LoopWorld extends AgentWorkerOptions {
+  /** This process goes away: turns stop behind the step they are in. */
+  readonly isDraining: () => boolean;
+  /** Under which this process takes turns now. */
+  readonly workerId: () => string;
+  /** `ctx.runtime` for a local call of a turn. */
+  readonly runtimeFor: (caller: RuntimeCaller, signal: AbortSignal) => AgentToolRuntime;
+  readonly tools: ProjectTools;
+  readonly onWarning: (warning: string) => void;
+}
+
+/** A tool of this step: from the project's registry, an extension, or the kernel's own. */
+export type StepTool = RegisteredTool;

@@ -1,0 +1,62 @@
+// A profile: everything that makes an agent, as data. It is stored as a `sys.profile` card in a box of its own, so that a
+// turn keeps the profile it began with, whatever is deployed meanwhile (design promise 6).
+//
+//   P1. One shape for a Goondan Agent (with its Model and Swarm) and a CommonGround profile.
+//   P2. No secret is in it: a key is named by its environment variable and read when the model is called.
+
+import type { JsonObject, JsonValue } from "@tessera/protocol";
+
+/** `value`, or where to find it. The second form is the only one for secrets. */
+export type ValueSource = { readonly value: string } | { readonly valueFrom: { readonly env: string } };
+
+export interface ModelSpec {
+  /** openai, anthropic, google, openai-compatible or scripted. */
+  readonly provider: string;
+  readonly model: string;
+  readonly apiKey?: ValueSource;
+  /** The base URL of an OpenAI-compatible server, or another place for a provider. */
+  readonly endpoint?: string;
+  /** Of the provider; for `scripted` its rules. */
+  readonly options?: JsonObject;
+  /** temperature, maxTokens, topP, … */
+  readonly params?: JsonObject;
+}
+
+export interface DelegationPolicy {
+  readonly target_tags: readonly string[];
+  /** Null: any profile; an empty list: none. */
+  readonly target_profiles: readonly string[] | null;
+}
+
+export interface SwarmMembership {
+  readonly name: string;
+  readonly entry_agent: string;
+  /** Names of all agents of the swarm, the entry included. */
+  readonly agents: readonly string[];
+}
+
+/** `content.data` of a `sys.profile` card. */
+export interface AgentProfile {
+  readonly schema_version: 1;
+  readonly name: string;
+  readonly description: string;
+  readonly worker_target: string;
+  readonly tags: readonly string[];
+  readonly model: ModelSpec;
+  /** May hold {downstream_profiles_desc}, {downstream_roster}, {downstream_desc}, {display_name}; others stay as written. */
+  readonly system_prompt: string;
+  /** Tool names (`resource__export`, or a resource for all its exports). Null: every tool of the project; []: none. */
+  readonly allowed_tools: readonly string[] | null;
+  /** Of delegate_async, launch_principal, ask_expert, fork_join, provision_agent, submit_result. */
+  readonly allowed_internal_tools: readonly string[];
+  /** The turn may end only after one of these was called; empty: text ends it. */
+  readonly must_end_with: readonly string[];
+  /** At least one of these must have succeeded before the turn may end; empty: no such rule. */
+  readonly required_tools: readonly string[];
+  readonly delegation_policy: DelegationPolicy | null;
+  readonly max_steps: number;
+  readonly extensions: readonly { readonly name: string; readonly config: JsonValue }[];
+  readonly swarm: SwarmMembership | null;
+}
+
+export const WORKER_TARGET_DEFAULT = "worker_generic";

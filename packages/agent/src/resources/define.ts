@@ -1,0 +1,149 @@
+// Models, agents and swarms written in code. The answer is the document that the same resource would be in YAML, so that
+// both go one way from here (design D13).
+//
+//   F1. Refs are given as the object that was defined or by name; both become the same reference.
+//   F2. Everything is plain JSON and frozen. What is wrong with the values is told when the bundle is read, all at once;
+//       only a value that cannot be a resource at all is refused here.
+
+import { BadRequest, CGError, gateJson, type JsonObject, type JsonValue } from "@tessera/protocol";
+import type { DefinedTool } from "@tessera/tool";
+import { API_VERSION } from "@tessera/tool/resources";
+
+export interface ResourceDocument<K extends string> {
+  readonly apiVersion: typeof API_VERSION;
+  readonly kind: K;
+  readonly metadata: { readonly name: string };
+  readonly spec: JsonObject;
+}
+export type DefinedModel = ResourceDocument<"Model">;
+export type DefinedAgent = ResourceDocument<"Agent">;
+export type DefinedSwarm = ResourceDocument<"Swarm">;
+
+export interface ModelDraft {
+  readonly name: string;
+  /** openai, anthropic, google, scripted, or any name with the `endpoint` of an OpenAI-compatible server. */
+  readonly provider: string;
+  /** Needed by all providers but `scripted`. */
+  readonly model?: string;
+  readonly apiKey?: SecretSource;
+  readonly endpoint?: string;
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly capabilities?: Readonly<Record<string, boolean>>;
+}
+
+export type SecretSource =
+  | { readonly valueFrom: { readonly env: string } }
+  | { readonly valueFrom: { readonly secretRef: { readonly ref: string; readonly key: string } } };
+
+/** A name, or a name in a package: `{name: "bash", package: "@tessera/base"}`. */
+export type NamedRef = string | { readonly name: string; readonly package?: string };
+export type ToolRef = NamedRef | Pick<DefinedTool<never, never>, "definition">;
+
+export interface AgentDraft {
+  readonly name: string;
+  readonly model: NamedRef | DefinedModel;
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly system?: string;
+  /** A file of the bundle, instead of `system`. */
+  readonly systemRef?: string;
+  readonly tools?: readonly ToolRef[];
+  readonly requiredTools?: readonly ToolRef[];
+  readonly extensions?: readonly NamedRef[];
+  readonly description?: string;
+  readonly workerTarget?: string;
+  readonly tags?: readonly string[];
+  readonly allowedInternalTools?: readonly string[];
+  /** Names of tools; an object stands for its name. */
+  readonly mustEndWith?: readonly (string | Pick<DefinedTool<never, never>, "definition">)[];
+  readonly delegationPolicy?: {
+    readonly targetTags?: readonly string[];
+    readonly targetProfiles?: readonly (string | DefinedAgent)[] | null;
+  };
+  readonly maxSteps?: number;
+}
+
+export interface SwarmDraft {
+  readonly name: string;
+  readonly entryAgent: NamedRef | DefinedAgent;
+  readonly agents: readonly (NamedRef | DefinedAgent)[];
+  readonly instanceKey?: string;
+  readonly policy?: {
+    readonly maxStepsPerTurn?: number;
+    readonly lifecycle?: { readonly ttlSeconds?: number; readonly gcGraceSeconds?: number };
+    readonly shutdown?: { readonly gracePeriodSeconds?: number };
+  };
+}
+
+export function defineModel({ name, ...spec }: ModelDraft): DefinedModel {
+  return documentOf("Model", name, spec);
+}
+
+export function defineAgent(draft: AgentDraft): DefinedAgent {
+  const { name, model, params, system, systemRef, tools, requiredTools, extensions, mustEndWith, ...rest } = draft;
+  const { delegationPolicy, ...plain } = rest;
+  return documentOf("Agent", name, {
+    ...plain,
+    modelConfig: { modelRef: refOf("Model", model), params },
+    prompt: system === undefined && systemRef === undefined ? undefined : { system, systemRef },
+    tools: tools?.map((tool) => refOf("Tool", tool)),
+    requiredTools: requiredTools?.map((tool) => refOf("Tool", tool)),
+    extensions: extensions?.map((extension) => refOf("Extension", extension)),
+    mustEndWith: mustEndWith?.map(nameOf),
+    delegationPolicy: delegationPolicy && {
+      ...delegationPolicy,
+      targetProfiles: delegationPolicy.targetProfiles?.map(nameOf),
+    },
+  });
+}
+
+export function defineSwarm({ name, entryAgent, agents, ...rest }: SwarmDraft): DefinedSwarm {
+  return documentOf("Swarm", name, {
+    ...rest,
+    entryAgent: refOf("Agent", entryAgent),
+    agents: agents.map((agent) => refOf("Agent", agent)),
+  });
+}
+
+/** F1. What is neither a name nor a defined object stays as it is, for the reader to refuse. */
+function refOf(kind: string, ref: unknown): unknown {
+  const name = nameOf(ref);
+  if (typeof name !== "string") return ref;
+  const pack = typeof ref === "object" && ref !== null ? (ref as { package?: unknown }).package : undefined;
+  return { kind, name, package: pack };
+}
+
+function nameOf(ref: unknown): unknown {
+  if (typeof ref !== "object" || ref === null) return ref;
+  const { definition, metadata, name } = ref as Record<string, Record<string, unknown> | undefined>;
+  return definition?.tool_name ?? metadata?.name ?? name ?? ref;
+}
+
+function documentOf<K extends string>(kind: K, name: unknown, spec: object): ResourceDocument<K> {
+  if (typeof name !== "string") throw new BadRequest(`a ${kind} needs a name`, { code: "invalid_name" });
+  try {
+    const plain = gateJson({ metadata: { name }, spec: withoutUndefined(spec) });
+    return deepFreeze({ apiVersion: API_VERSION, kind, ...(plain as object) }) as ResourceDocument<K>; // F2
+  } catch (cause) {
+    if (!CGError.is(cause)) throw cause;
+    const message = `${kind}/${name} must be plain JSON: ${cause.message}`;
+    throw new BadRequest(message, { code: cause.code, cause, details: cause.details });
+  }
+}
+
+/** An optional field that is undefined is absent, at any depth. Cycles and strange objects are the gate's to refuse. */
+function withoutUndefined(value: unknown, depth = 0): unknown {
+  if (depth > DEPTH_MAX || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item) => withoutUndefined(item, depth + 1));
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype !== Object.prototype && prototype !== null) return value;
+  const kept = Object.entries(value).filter(([, item]) => item !== undefined);
+  return Object.fromEntries(kept.map(([key, item]) => [key, withoutUndefined(item, depth + 1)]));
+}
+
+const DEPTH_MAX = 64;
+
+function deepFreeze(value: unknown): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  for (const member of Object.values(value) as JsonValue[]) deepFreeze(member);
+  return Object.freeze(value);
+}

@@ -1,0 +1,30 @@
+// Swarm resources: what makes an agent, from YAML and from code, to profiles.
+//
+//   a bundle's files                readSwarmBundle, then profilesOf
+//   resources that were read        readSwarmResources (their tools were loaded by somebody else)
+//   written in tessera.config.ts    defineModel, defineAgent, defineSwarm; handed in as `config`
+//   a CommonGround profile          readProfileYaml
+
+export type { AgentResource } from "./agent-resource.ts";
+export { bundleFileReader, type ReadBundleFile } from "./bundle-path.ts";
+export type { ConfigModule } from "./config-resources.ts";
+export {
+  type AgentDraft,
+  type DefinedAgent,
+  type DefinedModel,
+  type DefinedSwarm,
+  defineAgent,
+  defineModel,
+  defineSwarm,
+  type ModelDraft,
+  type SwarmDraft,
+} from "./define.ts";
+export type { ExtensionResource } from "./extension-resource.ts";
+export type { UploadLimits } from "./llm-config.ts";
+export type { ModelResource } from "./model-resource.ts";
+export type { PackageResource } from "./package-resource.ts";
+export { type ProfileUpload, type ProfileUploadOptions, readProfileYaml } from "./profile-yaml.ts";
+export { type ProfileOptions, profilesOf } from "./profiles.ts";
+export type { BundleWarning } from "./resource-reading.ts";
+export { readSwarmBundle, readSwarmResources, type SwarmBundle, type SwarmBundleOptions } from "./swarm-bundle.ts";
+export type { SwarmPolicy, SwarmResource } from "./swarm-resource.ts";

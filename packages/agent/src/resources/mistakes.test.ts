@@ -1,0 +1,291 @@
+// Every mistake that a bundle can hold, with the place where its author finds it.
+
+import { describe, expect, it } from "vitest";
+import { MODEL, read, resource, told, WEATHER } from "./bundle-text.fixture.ts";
+
+const model = (spec: string): string => resource("Model", "m", spec);
+const agent = (spec: string): string => resource("Agent", "a", `  modelConfig:\n    modelRef: Model/fast\n${spec}`);
+const swarm = (spec: string): string => resource("Swarm", "s", spec);
+
+describe("a mistake is told with its line and column", () => {
+  // Line 5 is `spec:` of the only document, or of the first one in the list.
+  it.each<[string, string[], string[], string]>([
+    ["a kind that is not known", [resource("Agnt", "a")], ["UNKNOWN_KIND 2:7"], "Agnt"],
+    [
+      "another apiVersion",
+      [resource("Model", "m").replace("v1", "v2")],
+      ["UNSUPPORTED_API_VERSION 1:13"],
+      "goondan.ai/v1",
+    ],
+    ["a name in capitals", [resource("Agent", "Main")], ["INVALID_NAME 4:9"], "Main"],
+    ["a name of 64 characters", [resource("Model", "m".repeat(64))], ["INVALID_NAME 4:9"], "at most 63"],
+    ["no spec", [resource("Model", "m")], ["SCHEMA_INVALID 1:1"], "spec is missing"],
+    ["a spec that is a list", [model("  - a\n")], ["SCHEMA_INVALID 6:3"], "must be a mapping"],
+    [
+      "a Model without provider and model",
+      [model("  options: {}\n")],
+      ["SCHEMA_INVALID 6:3", "SCHEMA_INVALID 6:3"],
+      "provider is missing",
+    ],
+    ["a provider nobody knows", [model("  provider: acme\n  model: x\n")], ["SCHEMA_INVALID 6:13"], "endpoint"],
+    [
+      "an endpoint that is none",
+      [model("  provider: acme\n  model: x\n  endpoint: ftp://x\n")],
+      ["SCHEMA_INVALID 8:13"],
+      "http",
+    ],
+    [
+      "a key written out",
+      [model("  provider: openai\n  model: x\n  apiKey: {value: sk-secret}\n")],
+      ["SCHEMA_INVALID 8:11"],
+      "valueFrom",
+    ],
+    [
+      "a key in its place",
+      [model("  provider: openai\n  model: x\n  apiKey: sk-secret\n")],
+      ["SCHEMA_INVALID 8:11"],
+      "valueFrom",
+    ],
+    [
+      "a key in place of where it is",
+      [model("  provider: openai\n  model: x\n  apiKey: {valueFrom: sk-secret}\n")],
+      ["SCHEMA_INVALID 8:23"],
+      "valueFrom",
+    ],
+    [
+      "a key among the options",
+      [model("  provider: openai\n  model: x\n  options: {api_key: sk-secret}\n")],
+      ["SCHEMA_INVALID 8:13"],
+      "apiKey",
+    ],
+    [
+      "a key as the name of its variable",
+      [model("  provider: openai\n  model: x\n  apiKey: {valueFrom: {env: sk-secret}}\n")],
+      ["SCHEMA_INVALID 8:29"],
+      "environment variable",
+    ],
+    [
+      "a key from two places",
+      [model("  provider: openai\n  model: x\n  apiKey: {valueFrom: {env: A, secretRef: {ref: Secret/a, key: b}}}\n")],
+      ["SCHEMA_INVALID 8:23"],
+      "either",
+    ],
+    [
+      "a secret that is none",
+      [model("  provider: openai\n  model: x\n  apiKey: {valueFrom: {secretRef: {ref: Sec/a, key: b}}}\n")],
+      ["INVALID_REF 8:41"],
+      "Secret/<name>",
+    ],
+    [
+      "a capability that is a word",
+      [model("  provider: openai\n  model: x\n  capabilities: {streaming: sure}\n")],
+      ["SCHEMA_INVALID 8:29"],
+      "true or false",
+    ],
+    ["a scripted model without rules", [model("  provider: scripted\n")], ["SCHEMA_INVALID 6:3"], "rules"],
+    [
+      "two rules of a script, each with its own",
+      [
+        model(
+          "  provider: scripted\n  options:\n    rules:\n      - when: {stepp: 1}\n        reply: {text: a}\n      - reply: {text: b}\n      - reply: {delayMs: soon}\n",
+        ),
+      ],
+      ["SCHEMA_INVALID 9:23", "SCHEMA_INVALID 12:26"],
+      "stepp",
+    ],
+    [
+      "an Agent without a model",
+      [resource("Agent", "a", "  tools: []\n")],
+      ["SCHEMA_INVALID 6:3"],
+      "modelRef is missing",
+    ],
+    [
+      "a bare name",
+      [MODEL, resource("Agent", "a", "  modelConfig: {modelRef: fast}\n")],
+      ["INVALID_REF 14:27"],
+      "Model/<name>",
+    ],
+    [
+      "two slashes",
+      [MODEL, resource("Agent", "a", "  modelConfig: {modelRef: Model/fast/er}\n")],
+      ["INVALID_REF 14:27"],
+      "found",
+    ],
+    [
+      "a reference to another kind",
+      [MODEL, resource("Agent", "a", "  modelConfig: {modelRef: Agent/a}\n")],
+      ["INVALID_REF 14:27"],
+      "a Model is meant here",
+    ],
+    [
+      "a reference to nothing",
+      [MODEL, resource("Agent", "a", "  modelConfig: {modelRef: Model/slow}\n")],
+      ["REF_NOT_FOUND 14:27"],
+      "there are fast",
+    ],
+    [
+      "a selector",
+      [MODEL, agent("  tools:\n    - selector: {matchLabels: {a: b}}\n")],
+      ["INVALID_REF 17:7"],
+      "selectors are not supported",
+    ],
+    [
+      "a reference with another apiVersion",
+      [MODEL, agent("  tools:\n    - {kind: Tool, name: x, apiVersion: v9}\n")],
+      ["INVALID_REF 17:7"],
+      "goondan.ai/v1",
+    ],
+    [
+      "a package nobody installed",
+      [MODEL, agent("  tools:\n    - {kind: Tool, name: x, package: '@me/x'}\n")],
+      ["PACKAGE_NOT_INSTALLED 17:7"],
+      "not installed",
+    ],
+    [
+      "a built-in that does not exist",
+      [MODEL, agent("  tools:\n    - {kind: Tool, name: bsh, package: '@goondan/base'}\n")],
+      ["REF_NOT_FOUND 17:7"],
+      "bash, wait",
+    ],
+    [
+      "a built-in without its package",
+      [MODEL, agent("  tools: [Tool/bash]\n")],
+      ["REF_NOT_FOUND 16:11"],
+      "@goondan/base",
+    ],
+    [
+      "an export that does not exist",
+      [MODEL, agent("  tools: [Tool/weather__now]\n"), WEATHER],
+      ["REF_NOT_FOUND 16:11"],
+      "weather",
+    ],
+    [
+      "an Extension that does not exist",
+      [MODEL, agent("  extensions: [Extension/log]\n")],
+      ["REF_NOT_FOUND 16:16"],
+      "there is none at all",
+    ],
+    [
+      "a prompt in two places",
+      [MODEL, agent("  prompt:\n    system: a\n    systemRef: ./b.md\n")],
+      ["SCHEMA_INVALID 18:5"],
+      "not both",
+    ],
+    [
+      "a prompt outside the bundle",
+      [MODEL, agent("  prompt: {systemRef: ../b.md}\n")],
+      ["SCHEMA_INVALID 16:23"],
+      "inside the bundle",
+    ],
+    [
+      "a prompt that is not there",
+      [MODEL, agent("  prompt: {systemRef: ./b.md}\n")],
+      ["REF_NOT_FOUND 16:23"],
+      "./b.md",
+    ],
+    [
+      "a temperature in words",
+      [
+        MODEL,
+        resource(
+          "Agent",
+          "a",
+          "  modelConfig:\n    modelRef: Model/fast\n    params: {temperature: hot, topP: 2, maxTokens: 1.5}\n",
+        ),
+      ],
+      ["SCHEMA_INVALID 16:27", "SCHEMA_INVALID 16:52", "SCHEMA_INVALID 16:38"],
+      "from 0 to 100",
+    ],
+    [
+      "an internal tool nobody has",
+      [MODEL, agent("  allowedInternalTools: [fork]\n")],
+      ["SCHEMA_INVALID 16:25"],
+      "fork_join",
+    ],
+    [
+      "a turn that could not end",
+      [MODEL, agent("  mustEndWith: [weather__forecast]\n"), WEATHER],
+      ["REF_NOT_FOUND 16:16"],
+      "no turn could end",
+    ],
+    [
+      "required tools that are not offered",
+      [MODEL, agent("  requiredTools: [Tool/weather]\n"), WEATHER],
+      ["REF_NOT_FOUND 16:18"],
+      "no turn could end",
+    ],
+    ["steps without end", [MODEL, agent("  maxSteps: 0\n")], ["SCHEMA_INVALID 16:13"], "from 1 to 1000"],
+    ["a target that no subject can hold", [MODEL, agent("  workerTarget: a.b\n")], ["SCHEMA_INVALID 16:17"], "letters"],
+    ["tags that are numbers", [MODEL, agent("  tags: [1, a]\n")], ["SCHEMA_INVALID 16:10"], "tags"],
+    ["a policy that is a word", [MODEL, agent("  delegationPolicy: all\n")], ["SCHEMA_INVALID 16:21"], "mapping"],
+    ["a Swarm of nobody", [swarm("  agents: []\n")], ["SCHEMA_INVALID 6:11", "SCHEMA_INVALID 6:3"], "at least one"],
+    [
+      "an entry that is no member",
+      [
+        MODEL,
+        agent(""),
+        resource("Agent", "b", "  modelConfig: {modelRef: Model/fast}\n"),
+        swarm("  entryAgent: Agent/b\n  agents: [Agent/a]\n"),
+      ],
+      ["SCHEMA_INVALID 29:15"],
+      "must be one of agents: a",
+    ],
+    [
+      "a member twice",
+      [MODEL, agent(""), swarm("  entryAgent: Agent/a\n  agents: [Agent/a, {ref: Agent/a}]\n")],
+      ["SCHEMA_INVALID 23:27"],
+      "twice",
+    ],
+    [
+      "a policy out of range",
+      [MODEL, agent(""), swarm("  entryAgent: Agent/a\n  agents: [Agent/a]\n  policy: {maxStepsPerTurn: 5000}\n")],
+      ["SCHEMA_INVALID 24:29"],
+      "1000",
+    ],
+    [
+      "an instance key with a space",
+      [MODEL, agent(""), swarm("  entryAgent: Agent/a\n  agents: [Agent/a]\n  instanceKey: a b\n")],
+      ["SCHEMA_INVALID 24:16"],
+      "instanceKey",
+    ],
+    [
+      "an Extension outside the bundle",
+      [resource("Extension", "e", "  entry: /etc/passwd\n")],
+      ["SCHEMA_INVALID 6:10"],
+      "inside the bundle",
+    ],
+    [
+      "two Packages",
+      [resource("Package", "'@me/a'"), resource("Package", "'@me/b'")],
+      ["PACKAGE_DOC_DUPLICATED 7:7"],
+      "one Package",
+    ],
+    ["a Package that comes late", [MODEL, resource("Package", "'@me/a'")], ["PACKAGE_DOC_POSITION 10:7"], "first"],
+    [
+      "a dependency that is a word",
+      [resource("Package", "'@me/a'", "  dependencies: [x]\n")],
+      ["SCHEMA_INVALID 6:18"],
+      "dependency",
+    ],
+    ["a name given twice", [MODEL, MODEL], ["DUPLICATE_NAME 12:9"], "already defined"],
+  ])("%s", async (_title, documents, places, words) => {
+    const bundle = await read(documents);
+    expect(told(bundle)).toEqual(places);
+    const messages = bundle.mistakes.map(({ message }) => message).join("\n");
+    expect(messages).toMatch(/^goondan\.yaml:\d+:\d+: /);
+    expect(messages).toContain(words);
+    expect(messages).not.toContain("sk-secret");
+    expect(JSON.stringify([bundle.models, bundle.warnings])).not.toContain("sk-secret");
+  });
+});
+
+it("all mistakes of all files are told at once, and a broken resource is not missing as well", async () => {
+  const bundle = await read([
+    resource("Model", "fast", "  provider: 1\n  model: x\n"),
+    resource("Agent", "a", "  modelConfig: {modelRef: Model/fast}\n  tools: [Tool/weather, Tool/nothing]\n"),
+    WEATHER.replace("forecast", "fore__cast"),
+    resource("Swarm", "s", "  entryAgent: Agent/a\n  agents: [Agent/a]\n"),
+  ]);
+  expect(told(bundle)).toEqual(["INVALID_NAME 24:13", "SCHEMA_INVALID 6:13", "REF_NOT_FOUND 15:25"]);
+  expect(bundle).toMatchObject({ models: [], agents: [], swarms: [{ name: "s" }] });
+});

@@ -1,0 +1,113 @@
+// References from one resource to another (reference §12).
+//
+//   O1. `Kind/name`, `{kind, name, package?, apiVersion?}`, or either wrapped in `{ref: …}`. Nothing is guessed: a bare name
+//       is a mistake that says how to write it.
+//   O2. Selectors are refused and say so.
+//   O3. A reference to a built-in names its package. The package of the bundle itself is the bundle.
+
+import { isJsonObject, type JsonValue } from "@tessera/protocol";
+import { API_VERSION, type ResourceKind } from "@tessera/tool/resources";
+import { given, type ResourceReading, shown } from "./resource-reading.ts";
+
+export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set(["@goondan/base", "@tessera/base"]);
+
+export interface ObjectRef {
+  readonly kind: ResourceKind;
+  readonly name: string;
+  readonly package?: string;
+  readonly pointer: string;
+}
+
+const REF_KEYS: ReadonlySet<string> = new Set(["kind", "name", "package", "apiVersion"]);
+const WRAPPED_KEYS: ReadonlySet<string> = new Set(["ref"]);
+
+/** The reference, or undefined when it is malformed or means another kind; what is wrong was reported. */
+export function readRef(
+  reading: ResourceReading,
+  value: JsonValue,
+  pointer: string,
+  kind: ResourceKind,
+): ObjectRef | undefined {
+  const refuse = (why: string): undefined => {
+    reading.mistake("E_CONFIG_INVALID_REF", pointer, why);
+  };
+  const form = `"${kind}/<name>" or {kind: ${kind}, name: <name>}`;
+  if (typeof value === "string") {
+    const [written = "", name = "", ...rest] = value.split("/");
+    if (written === "" || name === "" || rest.length > 0) {
+      return refuse(`a reference is written ${form}, found ${shown(value)}`); // O1
+    }
+    return ofKind(reading, { kind: written, name, pointer }, kind);
+  }
+  if (!isJsonObject(value)) return refuse(`a reference is written ${form}, found ${shown(value)}`);
+  if (given(value, "selector") !== undefined || given(value, "matchLabels") !== undefined) {
+    return refuse(`selectors are not supported; name the resource: ${form}`); // O2
+  }
+  const wrapped = given(value, "ref");
+  if (wrapped !== undefined) {
+    reading.ignoreOthers({ value, pointer }, WRAPPED_KEYS);
+    if (isJsonObject(wrapped) && given(wrapped, "ref") !== undefined) return refuse("a ref stands inside a ref");
+    return readRef(reading, wrapped, `${pointer}/ref`, kind);
+  }
+  const written = given(value, "kind");
+  const name = given(value, "name");
+  const pack = given(value, "package");
+  const apiVersion = given(value, "apiVersion");
+  if (typeof written !== "string" || typeof name !== "string" || name === "") {
+    return refuse(`a reference is written ${form}, found ${shown(value)}`);
+  }
+  if (pack !== undefined && (typeof pack !== "string" || pack === "")) {
+    return refuse(`package of a reference must be text, found ${shown(pack)}`);
+  }
+  if (apiVersion !== undefined && apiVersion !== API_VERSION) {
+    return refuse(`apiVersion of a reference must be ${API_VERSION}, found ${shown(apiVersion)}`);
+  }
+  reading.ignoreOthers({ value, pointer }, REF_KEYS);
+  return ofKind(reading, { kind: written, name, pointer, ...(pack === undefined ? {} : { package: pack }) }, kind);
+}
+
+function ofKind(
+  reading: ResourceReading,
+  ref: Omit<ObjectRef, "kind"> & { readonly kind: string },
+  kind: ResourceKind,
+): ObjectRef | undefined {
+  if (ref.kind === kind) return { ...ref, kind };
+  reading.mistake("E_CONFIG_INVALID_REF", ref.pointer, `a ${kind} is meant here, found ${shown(ref.kind)}`);
+  return undefined;
+}
+
+/** What references may lead to, beside what a resource itself says. */
+export interface RefWorld {
+  /** Names by kind, resources that could not be read included: one mistake is not to cause another. */
+  readonly names: ReadonlyMap<ResourceKind, ReadonlySet<string>>;
+  readonly packageName: string | null;
+}
+
+/** The name of a resource of this bundle, or undefined when there is none (O3). */
+export function resolveLocal(reading: ResourceReading, ref: ObjectRef, world: RefWorld): string | undefined {
+  if (!isLocal(reading, ref, world)) return undefined;
+  const names = world.names.get(ref.kind) ?? new Set();
+  if (names.has(ref.name)) return ref.name;
+  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, notFound(ref, [...names]));
+  return undefined;
+}
+
+/** Whether the reference leads into this bundle. A package that nobody installed is reported. */
+export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName }: RefWorld): boolean {
+  if (ref.package === undefined || ref.package === packageName) return true;
+  const known = [...BUILTIN_PACKAGES].join(" and ");
+  const message = BUILTIN_PACKAGES.has(ref.package)
+    ? `there is no built-in ${ref.kind} ${shown(ref.name)}`
+    : `the package ${shown(ref.package)} is not installed; known are ${known}`;
+  const code = BUILTIN_PACKAGES.has(ref.package) ? "E_CONFIG_REF_NOT_FOUND" : "E_CONFIG_PACKAGE_NOT_INSTALLED";
+  reading.mistake(code, ref.pointer, message);
+  return false;
+}
+
+const NAMES_SHOWN_MAX = 10;
+
+export function notFound({ kind, name }: Pick<ObjectRef, "kind" | "name">, known: readonly string[]): string {
+  const some = known.slice(0, NAMES_SHOWN_MAX).join(", ");
+  const more = known.length > NAMES_SHOWN_MAX ? ` and ${known.length - NAMES_SHOWN_MAX} more` : "";
+  return `there is no ${kind} ${shown(name)}; ${known.length === 0 ? "there is none at all" : `there are ${some}${more}`}`;
+}

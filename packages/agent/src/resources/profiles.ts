@@ -1,0 +1,55 @@
+// The agents of a bundle as profiles (P1 of profile.ts): each with its Model, its extensions and its place in a Swarm.
+
+import { type JsonValue, STEPS_PER_TURN_MAX } from "@tessera/protocol";
+import { errorOfMistakes } from "@tessera/tool/resources";
+import type { AgentProfile, ModelSpec, SwarmMembership } from "../profile.ts";
+import type { AgentResource } from "./agent-resource.ts";
+import type { SwarmBundle } from "./swarm-bundle.ts";
+import type { SwarmResource } from "./swarm-resource.ts";
+
+export interface ProfileOptions {
+  /** Which Swarm counts for an agent that is in several; by default the first that has it. */
+  readonly swarm?: string;
+}
+
+/** Throws the mistakes of a bundle that has any: half a swarm is none. */
+export function profilesOf(bundle: SwarmBundle, options: ProfileOptions = {}): readonly AgentProfile[] {
+  const [first, ...rest] = bundle.mistakes;
+  if (first !== undefined) throw errorOfMistakes([first, ...rest]);
+  const swarms = bundle.swarms.toSorted((a, b) => Number(b.name === options.swarm) - Number(a.name === options.swarm));
+  const models = new Map(bundle.models.map((model) => [model.name, model.spec]));
+  const configs = new Map(bundle.extensions.map((extension) => [extension.name, extension.config]));
+  return bundle.agents.map((agent) => {
+    const swarm = swarms.find(({ agents }) => agents.includes(agent.name)) ?? null;
+    return profileOf(agent, models.get(agent.model) as ModelSpec, configs, swarm);
+  });
+}
+
+function profileOf(
+  agent: AgentResource,
+  model: ModelSpec,
+  configs: ReadonlyMap<string, JsonValue>,
+  swarm: SwarmResource | null,
+): AgentProfile {
+  return {
+    schema_version: 1,
+    name: agent.name,
+    description: agent.description,
+    worker_target: agent.worker_target,
+    tags: agent.tags,
+    model: agent.params === null ? model : { ...model, params: agent.params },
+    system_prompt: agent.system_prompt,
+    allowed_tools: agent.tools,
+    allowed_internal_tools: agent.allowed_internal_tools,
+    must_end_with: agent.must_end_with,
+    required_tools: agent.required_tools,
+    delegation_policy: agent.delegation_policy,
+    max_steps: agent.max_steps ?? swarm?.policy.max_steps_per_turn ?? STEPS_PER_TURN_MAX,
+    extensions: agent.extensions.map((name) => ({ name, config: configs.get(name) ?? null })),
+    swarm: swarm === null ? null : membershipOf(swarm),
+  };
+}
+
+function membershipOf({ name, entry_agent, agents }: SwarmResource): SwarmMembership {
+  return { name, entry_agent, agents };
+}

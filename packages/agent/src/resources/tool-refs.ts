@@ -1,0 +1,65 @@
+// References to tools: a Tool resource stands for all its exports, a full tool name for that one.
+//
+//   T1. The built-ins are reached by their package only; a bundle's own tool never hides one, nor the other way round.
+//   T2. A Tool that is there and has mistakes of its own resolves to nothing: its mistakes were reported.
+//   T3. A resource whose exports are not known yet (an OpenAPI document) stands for itself.
+
+import { BUILTIN_PACKAGES, isLocal, notFound, type ObjectRef, type RefWorld } from "./object-ref.ts";
+import { type ResourceReading, shown } from "./resource-reading.ts";
+
+export interface ToolWorld extends RefWorld {
+  /** Tool names by resource. */
+  readonly ownTools: ToolIndex;
+  readonly builtinTools: ToolIndex;
+  /** T2. */
+  readonly unreadTools: ReadonlySet<string>;
+}
+
+export type ToolIndex = ReadonlyMap<string, readonly string[]>;
+
+/** `weather__forecast` belongs to `weather`; a name without `__` is a resource of its own, or one with unknown exports (T3). */
+export function indexTools(names: Iterable<string>): ToolIndex {
+  const index = new Map<string, string[]>();
+  for (const name of new Set(names)) {
+    const [resource = name] = name.split("__");
+    const known = index.get(resource);
+    if (known === undefined) index.set(resource, [name]);
+    else known.push(name);
+  }
+  // Once the exports are known the resource needs not stand for itself.
+  for (const [resource, tools] of index) {
+    if (tools.length > 1)
+      index.set(
+        resource,
+        tools.filter((name) => name !== resource),
+      );
+  }
+  return index;
+}
+
+/** Names of tools; empty when there are none, which was reported. */
+export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: ToolWorld): readonly string[] {
+  const isBuiltin = ref.package !== undefined && BUILTIN_PACKAGES.has(ref.package); // T1
+  if (!isBuiltin && !isLocal(reading, ref, world)) return [];
+  const index = isBuiltin ? world.builtinTools : world.ownTools;
+  const found = find(index, ref.name);
+  if (found !== undefined) return found;
+  if (!isBuiltin && world.unreadTools.has(resourceOf(ref.name))) return []; // T2
+  const isMeant = !isBuiltin && find(world.builtinTools, ref.name) !== undefined;
+  const message = isMeant
+    ? `there is no Tool ${shown(ref.name)} in this bundle; the built-in one is ` +
+      `{kind: Tool, name: ${ref.name}, package: "@goondan/base"}`
+    : notFound(ref, [...index.keys()]);
+  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
+  return [];
+}
+
+function find(index: ToolIndex, name: string): readonly string[] | undefined {
+  const tools = index.get(resourceOf(name));
+  if (!name.includes("__")) return tools;
+  return tools?.includes(name) ? [name] : undefined;
+}
+
+function resourceOf(name: string): string {
+  return name.split("__")[0] ?? name;
+}

@@ -1,0 +1,64 @@
+// Instances of defined agents: found in the roster, or made from the agent's profile.
+//
+//   N1. An undefined name is never made up: only a name that has a profile in the project can get an instance.
+//   N2. (name, instance key) is one agent; whoever comes second gets the one that is there, and its first owner stays.
+//   N3. An instance keeps the profile it was made with until its bundle is deployed again.
+
+import type { Kernel } from "@tessera/kernel";
+import { errorOf, isInstanceKey, isJsonObject } from "@tessera/protocol";
+import { agentIdOf, type InstanceMetadata } from "../instance.ts";
+
+export interface Instance {
+  readonly agent_id: string;
+  readonly agent_name: string;
+  readonly instance_key: string;
+  /** Made by this request. */
+  readonly isNew: boolean;
+}
+
+export interface InstanceRequest {
+  readonly project_id: string;
+  readonly agent_name: string;
+  readonly instance_key: string;
+  readonly owner_agent_id?: string;
+  readonly owner?: { readonly agent_name: string; readonly instance_key: string };
+  readonly cwd?: string;
+}
+
+/** Null: no agent of this name is defined (N1). */
+export async function ensureInstance(kernel: Kernel, request: InstanceRequest): Promise<Instance | null> {
+  const { project_id, agent_name, instance_key } = request;
+  if (!isInstanceKey(instance_key)) throw errorOf("bad_request", "instanceKey must match [A-Za-z0-9_:.@-]{1,128}");
+  const agent_id = agentIdOf(project_id, agent_name, instance_key);
+  const known = { agent_id, agent_name, instance_key };
+  if ((await kernel.reads.agent(project_id, agent_id)) !== null) return { ...known, isNew: false }; // N2
+  const profile = await kernel.reads.profile(project_id, agent_name);
+  if (profile === null) return null;
+  const metadata: InstanceMetadata = {
+    agent_name,
+    instance_key,
+    ...(request.owner === undefined
+      ? {}
+      : { owner_agent: request.owner.agent_name, owner_instance_key: request.owner.instance_key }),
+    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+  };
+  const outcome = await kernel.putAgent({
+    project_id,
+    agent_id,
+    worker_target: profile.worker_target,
+    profile_box_id: profile.profile_box_id,
+    tags: profile.tags,
+    display_name: agent_name,
+    ...(request.owner_agent_id === undefined ? {} : { owner_agent_id: request.owner_agent_id }),
+    metadata: { ...metadata },
+  });
+  if (outcome.outcome === "rejected") throw errorOf(outcome.code, `no instance of ${agent_name} could be made`);
+  return { ...known, isNew: true };
+}
+
+/** The instance behind a roster row. */
+export function instanceOf(row: Readonly<Record<string, unknown>>): InstanceMetadata | null {
+  const { metadata } = row;
+  if (!isJsonObject(metadata) || typeof metadata.agent_name !== "string") return null;
+  return metadata as unknown as InstanceMetadata;
+}

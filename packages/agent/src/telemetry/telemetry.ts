@@ -1,0 +1,143 @@
+// Spans and metrics of what agents do (design §7). Only the OpenTelemetry API is used: without an SDK in the process all of
+// this costs next to nothing.
+//
+//   T1. One trace, one tree: a span's parent is the span whose id was stored with what it continues. A turn stores the id of
+//       the span that asked for it, a call the id of the turn's span, so that every process can hang its own below.
+//   T2. A turn may be worked on by several processes, one after the other: each stretch is its own `invoke_agent` span below
+//       the span that asked for the turn.
+//   T3. Attributes follow the GenAI conventions. Arguments, results and texts are never among them.
+
+import {
+  type Attributes,
+  type Context,
+  context,
+  metrics,
+  type Span,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from "@opentelemetry/api";
+import { CGError } from "@tessera/protocol";
+import type { ModelAnswer, ModelCall } from "../model-port.ts";
+
+const SCOPE = "@tessera/agent";
+const INVALID_SPAN_ID = "0".repeat(16);
+
+export interface TracedTurn {
+  readonly project_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly trace_id: string;
+  readonly span_id: string;
+}
+
+/** T2 */
+export async function traceTurn<T>(turn: TracedTurn, agentName: string, work: () => Promise<T>): Promise<T> {
+  const attributes = {
+    "gen_ai.operation.name": "invoke_agent",
+    "gen_ai.agent.name": agentName,
+    "gen_ai.agent.id": turn.agent_id,
+    "cg.project_id": turn.project_id,
+    "cg.agent_turn_id": turn.agent_turn_id,
+  };
+  return await inSpan(
+    `invoke_agent ${agentName}`,
+    SpanKind.INTERNAL,
+    attributes,
+    work,
+    remote(turn.trace_id, turn.span_id),
+  );
+}
+
+export async function traceChat(call: ModelCall, work: () => Promise<ModelAnswer>): Promise<ModelAnswer> {
+  const attributes = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": call.model.provider,
+    "gen_ai.request.model": call.model.model,
+    "gen_ai.agent.name": call.agentName,
+  };
+  return await inSpan(`chat ${call.model.model}`, SpanKind.CLIENT, attributes, async (span) => {
+    const answer = await work();
+    span.setAttribute("gen_ai.response.finish_reasons", [answer.finish_reason]);
+    const { input_tokens, output_tokens } = answer.usage ?? {};
+    if (input_tokens !== undefined) span.setAttribute("gen_ai.usage.input_tokens", input_tokens);
+    if (output_tokens !== undefined) span.setAttribute("gen_ai.usage.output_tokens", output_tokens);
+    return answer;
+  });
+}
+
+/** The span that asks for a turn; its id is stored with the turn (T1). */
+export async function traceEnqueue<T>(
+  turn: { readonly agent_name: string; readonly trace_id?: string; readonly span_id?: string },
+  work: (ids: { readonly trace_id?: string; readonly span_id?: string }) => Promise<T>,
+): Promise<T> {
+  const parent = turn.trace_id && turn.span_id ? remote(turn.trace_id, turn.span_id) : context.active();
+  const name = `enqueue ${turn.agent_name}`;
+  return await inSpan(
+    name,
+    SpanKind.PRODUCER,
+    { "gen_ai.agent.name": turn.agent_name },
+    (span) => work(idsOf(span)),
+    parent,
+  );
+}
+
+/** The id of the span that is active now, for what is stored (T1); undefined without an SDK. */
+export function activeSpanId(): string | undefined {
+  return idsOf(trace.getSpan(context.active())).span_id;
+}
+
+/** W3C context for a request to somebody else. */
+export function activeTraceparent(): string | undefined {
+  const { trace_id, span_id } = idsOf(trace.getSpan(context.active()));
+  return trace_id === undefined || span_id === undefined ? undefined : `00-${trace_id}-${span_id}-01`;
+}
+
+/** Counted when a step's results are in: how calls ended, and how long their turn waited. */
+export function countResults(
+  results: readonly { readonly tool_name: string; readonly status: string; readonly code?: string | undefined }[],
+  waitedMs: number | null,
+): void {
+  const meter = metrics.getMeter(SCOPE);
+  const ended = meter.createCounter("tessera.tool_calls", { description: "tool calls by how they ended" });
+  for (const { tool_name, status, code } of results) {
+    ended.add(1, { "gen_ai.tool.name": tool_name, status, ...(code === undefined ? {} : { "error.type": code }) });
+    if (status === "timeout") meter.createCounter("tessera.tool_timeouts").add(1, { "gen_ai.tool.name": tool_name });
+    if (code === "outcome_unknown") {
+      meter.createCounter("tessera.outcomes_unknown").add(1, { "gen_ai.tool.name": tool_name });
+    }
+  }
+  if (waitedMs !== null) meter.createHistogram("tessera.wait", { unit: "ms" }).record(waitedMs);
+}
+
+async function inSpan<T>(
+  name: string,
+  kind: SpanKind,
+  attributes: Attributes,
+  work: (span: Span) => Promise<T>,
+  parent: Context = context.active(),
+): Promise<T> {
+  const span = trace.getTracer(SCOPE).startSpan(name, { kind, attributes }, parent);
+  try {
+    return await context.with(trace.setSpan(parent, span), () => work(span));
+  } catch (error) {
+    // The message may hold what a model or a tool said (T3): the code is enough.
+    span.setStatus({ code: SpanStatusCode.ERROR, message: CGError.is(error) ? error.code : "internal_error" });
+    throw error;
+  } finally {
+    span.end();
+  }
+}
+
+function remote(traceId: string, spanId: string): Context {
+  const parent: SpanContext = { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true };
+  return trace.setSpanContext(context.active(), parent);
+}
+
+function idsOf(span: Span | undefined): { readonly trace_id?: string; readonly span_id?: string } {
+  const ids = span?.spanContext();
+  if (ids === undefined || ids.spanId === INVALID_SPAN_ID) return {};
+  return { trace_id: ids.traceId, span_id: ids.spanId };
+}

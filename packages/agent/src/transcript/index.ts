@@ -1,0 +1,18 @@
+// The transcript: cards in, what the model is sent out.
+//
+//   createTranscript     once per turn; append as the turn goes on
+//   projectTranscript    the same at once
+//   renderSystemPrompt   what stands before it
+//   offeredForBudget     which tools go with it
+
+export { NOTE_MARK, noteMessage, type TranscriptCard } from "./card-message.ts";
+export { resultOutput } from "./result-output.ts";
+export { budgetWarning, offeredForBudget } from "./step-budget.ts";
+export { type PromptFacts, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
+export {
+  createTranscript,
+  type LeftOut,
+  projectTranscript,
+  type Transcript,
+  type TranscriptCards,
+} from "./transcript.ts";

@@ -1,0 +1,64 @@
+// The system prompt of a step: the profile's text with its placeholders filled, then what this turn adds (reference §7.2).
+//
+//   S1. One pass over the text: a value that holds a placeholder is not read again, and an unknown placeholder stays.
+//   S2. What is the same in every step of a turn comes first, so that providers' caches keep it; the step budget comes last.
+
+import { type FieldSchema, isJsonObject } from "@tessera/protocol";
+import type { AgentProfile } from "../profile.ts";
+import type { TranscriptCard } from "./card-message.ts";
+import { budgetWarning, SUBMIT_RESULT } from "./step-budget.ts";
+
+export interface PromptFacts {
+  /** Of the turn; the profile's name where it has none. */
+  readonly display_name?: string | null;
+  readonly downstream_profiles_desc?: string;
+  readonly downstream_roster?: string;
+  readonly downstream_desc?: string;
+  readonly required_fields?: readonly FieldSchema[];
+  /** This step included. */
+  readonly steps_left?: number;
+}
+
+export function renderSystemPrompt(
+  profile: Pick<AgentProfile, "name" | "system_prompt" | "allowed_internal_tools">,
+  facts: PromptFacts,
+): string {
+  const values: Readonly<Record<string, string>> = {
+    downstream_profiles_desc: facts.downstream_profiles_desc ?? "",
+    downstream_roster: facts.downstream_roster ?? "",
+    downstream_desc: facts.downstream_desc ?? "",
+    display_name: facts.display_name ?? profile.name,
+  };
+  const text = profile.system_prompt.replace(
+    /\{([a-z_]+)\}/g,
+    (placeholder, name: string) => (Object.hasOwn(values, name) ? (values[name] ?? "") : placeholder), // S1
+  );
+  const parts = [
+    text.trimEnd(),
+    fieldsBlock(facts.required_fields ?? [], profile.allowed_internal_tools.includes(SUBMIT_RESULT)),
+    facts.steps_left === undefined ? "" : (budgetWarning(facts.steps_left) ?? ""), // S2
+  ];
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** The fields that this turn must deliver. The last card counts: what a context inherits comes before what is asked now. */
+export function requiredFields(cards: readonly Pick<TranscriptCard, "type" | "content">[]): readonly FieldSchema[] {
+  const fields = cards.findLast((card) => card.type === "task.result_fields")?.content.fields;
+  if (!Array.isArray(fields)) return [];
+  return fields.flatMap((field: unknown) =>
+    isJsonObject(field) && typeof field.name === "string"
+      ? { name: field.name, description: typeof field.description === "string" ? field.description : "" }
+      : [],
+  );
+}
+
+function fieldsBlock(fields: readonly FieldSchema[], hasSubmit: boolean): string {
+  if (fields.length === 0) return "";
+  const how = hasSubmit
+    ? `When your work is done, call ${SUBMIT_RESULT} alone, with each of these fields exactly once:`
+    : "Your answer must give each of these fields:";
+  return [
+    how,
+    ...fields.map(({ name, description }) => `- ${name}${description === "" ? "" : `: ${description}`}`),
+  ].join("\n");
+}

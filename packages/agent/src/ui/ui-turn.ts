@@ -1,0 +1,220 @@
+// The turn of a UI action, taken as far forward as it can go now: one call, then its result, then the last acknowledgement.
+//
+//   T1. What the last commit left decides what to do, so a worker that died is followed by any other: nothing yet → commit
+//       the call; a local call without a result → run it; a result → finish.
+//   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
+//   T3. The acknowledgement is kept in the deliverable and published after that commit: one that is lost is given again to
+//       whoever repeats the action.
+//   T4. The call waits no longer than its tool's limit (reference Part 3, row 36): the kernel keeps its deadline.
+
+import { type CardDocument, type LocalCall, type ResumeOutcome, watchTurn } from "@tessera/kernel";
+import {
+  CALL_DEADLINE_MARGIN_MS,
+  CGError,
+  type ErrorCode,
+  errorOf,
+  isJsonObject,
+  type JsonObject,
+  TOOL_TIMEOUT_MS,
+  type ToolResultContent,
+} from "@tessera/protocol";
+import { type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { type PlannedCall, planCalls } from "@tessera/tool/catalog";
+import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { createAgentRuntime } from "../runtime/agent-runtime.ts";
+import { ackMessage, type UiAck } from "./ui-action.ts";
+import { isUiAllowed } from "./ui-admission.ts";
+import type { UiWorld } from "./ui-world.ts";
+
+type Turn = Extract<ResumeOutcome, { outcome: "accepted" }>;
+type Wanted = {
+  readonly action_id: string;
+  readonly tool_name: string;
+  readonly args: JsonObject;
+  readonly message_id?: string;
+};
+type Run = UiWorld & { readonly signal: AbortSignal };
+
+/** Marks the card of a call that was refused before anything ran. */
+const REFUSED_KEY = "ui_refused";
+
+export async function workOnUiTurn(
+  world: UiWorld,
+  agent: { readonly project_id: string; readonly agent_id: string; readonly reclaim?: boolean },
+  stopping: AbortSignal,
+): Promise<void> {
+  const turn = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
+  if (turn.outcome === "rejected" && turn.code !== "not_found") {
+    world.onWarning(`the action of ${agent.agent_id} was not taken forward: ${turn.code}`);
+  }
+  if (turn.outcome !== "accepted") return;
+  const watch = watchTurn(turn, { ...world, stopping });
+  try {
+    await takeForward({ ...world, signal: watch.signal }, turn);
+  } catch (error) {
+    if (watch.signal.aborted) return; // T2
+    if (CGError.is(error) && (error.code === "storage_error" || error.code === "storage_full")) throw error;
+    world.onWarning(`the action of ${agent.agent_id} failed: ${String(error)}`);
+    await finishWithout(world, turn, "internal_error", "the worker failed while it ran the action");
+  } finally {
+    watch.release();
+  }
+}
+
+/** T1 */
+async function takeForward(world: Run, turn: Turn): Promise<void> {
+  if (turn.local_calls !== null && turn.local_calls.length > 0) return await runAgain(world, turn, turn.local_calls);
+  const cards = await cardsOf(world, turn);
+  if (cards.some((card) => card.type === "tool.result")) return await finishWith(world, turn, cards);
+  const wanted = wantedOf(turn);
+  if (wanted === null) return await finishWithout(world, turn, "bad_request", "a turn of this agent is a UI action");
+  await begin(world, turn, wanted);
+}
+
+async function begin(world: Run, turn: Turn, wanted: Wanted): Promise<void> {
+  const { kernel, ids } = world;
+  const step_id = ids.mint("step");
+  const project = await world.tools.catalogOf(turn.project_id);
+  const tool = project.get(wanted.tool_name);
+  const allowed = tool !== undefined && isUiAllowed(tool) ? [tool] : []; // as it is now, whoever asked for the turn
+  const [planned] = planCalls([{ id: wanted.action_id, name: wanted.tool_name, arguments: wanted.args }], {
+    catalog: { get: () => allowed[0], list: () => allowed },
+    vars: { ...turn, step_id },
+    mintCallId: () => ids.mint("tc"),
+    isHosted: ({ definition }) => world.isHosted(definition.tool_name),
+    digestOf: (definition) => world.tools.digestOf(definition),
+  });
+  if (planned === undefined) throw new Error("one request gives one planned call");
+  const { draft, refusal } = planned;
+  const metadata = refusal === undefined ? draft.metadata : { ...draft.metadata, [REFUSED_KEY]: refusalCode(refusal) };
+  const thought = { card_id: ids.mint("card"), content: { text: "" } };
+  const outcome = await kernel.suspendOnCalls({ ...turn, step_id, thought, calls: [{ ...draft, metadata }] as never });
+  if (outcome.outcome === "rejected") {
+    if (outcome.code === "stale_epoch") return; // T2
+    const why =
+      outcome.code === "conflict" ? "another call has this action id" : `the call was refused: ${outcome.code}`;
+    return await finishWithout(world, turn, "dispatch_failed", why);
+  }
+  if (!draft.local) return; // the report wakes this agent
+  const message = {
+    ...thought,
+    tool_calls: [{ id: draft.tool_call_id, name: draft.tool_name }],
+    ...(outcome.committed_at === undefined ? {} : { created_at: outcome.committed_at }),
+  };
+  const definition = tool?.definition ?? null;
+  const content = refusal ?? (await run(world, turn, orderOf(planned), { step_id, message }, definition));
+  await apply(world, turn, step_id, draft.tool_call_id, content);
+}
+
+/** A local call whose worker was lost, given again with what its effect allows. */
+async function runAgain(world: Run, turn: Turn, [call]: readonly LocalCall[]): Promise<void> {
+  if (call === undefined) return;
+  const step_id = turn.step_id ?? "";
+  const cards = await cardsOf(world, turn);
+  const thought = cards.find((card) => card.type === "agent.thought");
+  const message = {
+    card_id: thought?.card_id ?? "",
+    content: thought?.content,
+    tool_calls: thought?.tool_calls,
+    ...(thought === undefined ? {} : { created_at: thought.created_at }),
+  };
+  const { tool_name, tool_digest } = call;
+  const row =
+    tool_digest === null ? null : await world.kernel.reads.toolByDigest(turn.project_id, tool_name, tool_digest);
+  const content = await run(world, turn, call, { step_id, message }, row as ToolDefinition | null);
+  await apply(world, turn, step_id, call.tool_call_id, content);
+}
+
+async function run(
+  world: Run,
+  turn: Turn,
+  order: LocalCallOrder,
+  step: Pick<LocalCallContext, "step_id" | "message">,
+  definition: ToolDefinition | null,
+): Promise<ToolResultContent> {
+  const { kernel, clock, signal } = world;
+  const { project_id, agent_id, agent_turn_id, turn_epoch, channel_id, trace_id, span_id } = turn;
+  const { parent_step_id, recursion_depth } = turn;
+  const lineage = { channel_id, parent_step_id, trace_id, span_id, recursion_depth };
+  const context: LocalCallContext = { project_id, agent_id, agent_turn_id, turn_epoch, ...lineage, ...step };
+  const policy = definition === null ? null : toolPolicy(definition);
+  const caller = { ...context, tool_call_id: order.tool_call_id };
+  return await runLocalCall(localInvocation(order, context, definition), {
+    runner: world.runner,
+    clock,
+    attemptsMax: policy?.attempts_max ?? 1,
+    backoffMs: policy?.backoff_ms ?? 0,
+    deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
+    signal,
+    runtime: createAgentRuntime({ kernel, clock, caller, signal }),
+    ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
+    onProgress: (update) => world.onProgress?.(order.tool_call_id, update),
+  });
+}
+
+async function apply(world: Run, turn: Turn, step_id: string, tool_call_id: string, content: ToolResultContent) {
+  if (world.signal.aborted) return; // the lease lapses and the tool's effect decides
+  const outcome = await world.kernel.applyResults({ ...turn, step_id, results: [{ tool_call_id, content }] });
+  if (outcome.outcome === "rejected") {
+    if (outcome.code === "stale_epoch") return; // T2
+    throw errorOf(outcome.code, "the result of the action could not be applied");
+  }
+  await finishWith(world, turn, await cardsOf(world, turn)); // the deadline may have settled the call first
+}
+
+async function finishWith(world: UiWorld, turn: Turn, cards: readonly CardDocument[]): Promise<void> {
+  const card = cards.find((each) => each.type === "tool.result");
+  const content = card?.content as unknown as ToolResultContent;
+  const refused = cards.find((each) => each.type === "tool.call")?.metadata[REFUSED_KEY];
+  const error: Pick<UiAck, "error_code" | "error"> =
+    content.error === null ? {} : { error_code: content.error.code as ErrorCode, error: content.error.message };
+  const ack: UiAck =
+    typeof refused === "string"
+      ? { ...error, status: "rejected", error_code: refused as ErrorCode }
+      : { ...error, status: "done", result_status: content.status, tool_result_card_id: card?.card_id ?? "" };
+  await finish(world, turn, ack, content);
+}
+
+/** The action ended and no tool ran. */
+async function finishWithout(world: UiWorld, turn: Turn, code: ErrorCode, message: string): Promise<void> {
+  await finish(world, turn, { status: "rejected", error_code: code, error: message }, null);
+}
+
+/** T3 */
+async function finish(world: UiWorld, turn: Turn, ack: UiAck, content: ToolResultContent | null): Promise<void> {
+  const wanted = wantedOf(turn);
+  const data = { status: content?.status ?? "failed", result: content?.result ?? null, error: content?.error ?? null };
+  const message = wanted === null ? [] : [ackMessage({ ...turn, ...wanted }, ack, world.ids)];
+  const outcome = await world.kernel.finishTurn(
+    {
+      ...turn,
+      status: data.status,
+      deliverable: { card_id: world.ids.mint("card"), content: { data: { ...data, ui_ack: { ...ack } } } as never },
+      ...(ack.error_code === undefined ? {} : { error_code: ack.error_code }),
+      ...(ack.error === undefined ? {} : { error_message: ack.error }),
+    },
+    message,
+  );
+  if (outcome.outcome === "rejected" && outcome.code !== "stale_epoch") {
+    throw errorOf(outcome.code, "the turn of the action could not be finished");
+  }
+}
+
+async function cardsOf({ kernel }: UiWorld, turn: Turn): Promise<CardDocument[]> {
+  return await kernel.reads.boxCards(turn.project_id, turn.output_box_id, { from: turn.box_start });
+}
+
+function wantedOf({ runtime_config }: Turn): Wanted | null {
+  const wanted = isJsonObject(runtime_config) ? runtime_config.ui_action : null;
+  return isJsonObject(wanted) ? (wanted as unknown as Wanted) : null;
+}
+
+function orderOf({ draft }: PlannedCall): LocalCallOrder {
+  return { ...draft, attempt: 1, mode: "run" };
+}
+
+/** What was allowed when the action came, and is not any more. */
+function refusalCode({ error }: ToolResultContent): ErrorCode {
+  if (error?.code === "tool_not_in_catalog") return "ui_not_allowed";
+  return error?.code === "bad_request" ? "invalid_args" : "dispatch_failed";
+}

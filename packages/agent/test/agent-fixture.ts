@@ -1,0 +1,231 @@
+// A store in memory, a worker and a model that says what the test tells it, for tests of the loop.
+
+import { openMemoryBus } from "@tessera/engines/memory-bus";
+import { systemClock } from "@tessera/engines/system";
+import {
+  type Bus,
+  type BusMessage,
+  type CardDocument,
+  type Kernel,
+  migrate,
+  openKernel,
+  SCHEMA_DIGEST,
+  type Sweeper,
+  startSweeper,
+  verifyStore,
+} from "@tessera/kernel";
+import { createTestDatabases, SeededIds, seedFromEnvironment, type TestDatabase, waitFor } from "@tessera/testkit";
+import { defineTool, type RegisteredTool, type ToolRunner } from "@tessera/tool";
+import { completeArguments } from "@tessera/tool/catalog";
+import { buildToolContext, createCallLogger, executeHandler, toResultContent } from "@tessera/tool/run";
+import { expect } from "vitest";
+import { type AgentWorker, startAgentWorker } from "../src/loop/agent-worker.ts";
+import type { AgentWorkerOptions } from "../src/loop/world.ts";
+import type { ModelAnswer, ModelCall, ModelPort } from "../src/model-port.ts";
+import type { AgentProfile } from "../src/profile.ts";
+
+export type Script = (call: ModelCall) => Partial<ModelAnswer> | Promise<Partial<ModelAnswer>>;
+
+export const PROFILE: AgentProfile = {
+  schema_version: 1,
+  name: "planner",
+  description: "",
+  worker_target: "worker_generic",
+  tags: [],
+  model: { provider: "scripted", model: "test" },
+  system_prompt: "You are {display_name}.",
+  allowed_tools: null,
+  allowed_internal_tools: [],
+  must_end_with: [],
+  required_tools: [],
+  delegation_policy: null,
+  max_steps: 8,
+  extensions: [],
+  swarm: null,
+};
+
+export interface EndedTurn {
+  readonly status: string;
+  readonly error_code: string | null;
+  readonly error_message: string | null;
+  readonly deliverable: Readonly<Record<string, unknown>>;
+}
+
+export class AgentFixture {
+  readonly seed = seedFromEnvironment();
+  readonly ids = new SeededIds(this.seed.value);
+  readonly clock = systemClock;
+  readonly project: string;
+  readonly kernel: Kernel;
+  readonly bus: Bus;
+  readonly published: BusMessage[] = [];
+  readonly warnings: string[] = [];
+  readonly modelCalls: ModelCall[] = [];
+  readonly tools = new Map<string, RegisteredTool>();
+  script: Script = () => ({ text: "done" });
+  readonly #store: TestDatabase;
+  readonly #workers: AgentWorker[] = [];
+  readonly #sweeper: Sweeper;
+
+  static async open(): Promise<AgentFixture> {
+    const store = await createTestDatabases({
+      engine: "pglite",
+      prepare: async (database) => void (await migrate(database)),
+      digest: `kernel-${SCHEMA_DIGEST}`,
+    }).open();
+    const fixture = new AgentFixture(store, await openMemoryBus({}));
+    await fixture.kernel.putProject({ project_id: fixture.project });
+    return fixture;
+  }
+
+  private constructor(store: TestDatabase, bus: Bus) {
+    this.#store = store;
+    this.project = this.ids.mint("p");
+    this.bus = {
+      ...bus,
+      capabilities: bus.capabilities,
+      publish: async (messages) => {
+        this.published.push(...messages);
+        await bus.publish(messages);
+      },
+      subscribe: (options, handler) => bus.subscribe(options, handler),
+      health: () => bus.health(),
+      close: () => bus.close(),
+    };
+    const onWarning = (warning: string) => void this.warnings.push(warning);
+    this.kernel = openKernel({ database: store.database, bus: this.bus, clock: this.clock, ids: this.ids, onWarning });
+    this.#sweeper = startSweeper({ sweep: this.kernel.sweep, clock: this.clock, intervalMs: 100, onWarning });
+  }
+
+  get models(): ModelPort {
+    return {
+      call: async (call, onChunk) => {
+        this.modelCalls.push(call);
+        const answer = await this.script(call);
+        if (answer.text !== undefined) onChunk({ type: "content", text: answer.text });
+        return { text: "", tool_calls: [], finish_reason: "stop", provider: "scripted", model: "test", ...answer };
+      },
+    };
+  }
+
+  /** Runs tools of this fixture in this process, like the executor's inline placement. */
+  get runner(): ToolRunner {
+    return {
+      run: async (invocation, { signal }) => {
+        const tool = this.tools.get(invocation.tool_name);
+        if (tool?.code?.kind !== "function") throw new Error(`no code for ${invocation.tool_name}`);
+        const { definition, code } = tool;
+        const input = completeArguments(definition, invocation.arguments, {});
+        const base = {
+          project_id: invocation.project_id,
+          tool_call_id: invocation.tool_call_id,
+          tool_name: invocation.tool_name,
+          attempt: invocation.attempt,
+        };
+        const ctx = buildToolContext(invocation, {
+          workdir: "/nowhere",
+          logger: createCallLogger(() => undefined, base),
+          signal,
+          progress: () => undefined,
+        });
+        const executed = await executeHandler({
+          code,
+          ctx,
+          input,
+          toolName: invocation.tool_name,
+          errorMessageLimit: 1_000,
+          mode: invocation.mode,
+          idempotencyKey: invocation.idempotency_key,
+        } as never);
+        return toResultContent(executed, {
+          afterExecution: invocation.after_execution,
+          errorMessageLimit: 1_000,
+        } as never);
+      },
+      close: async () => undefined,
+    };
+  }
+
+  async tool(tool: Parameters<typeof defineTool>[0]): Promise<void> {
+    const defined = defineTool(tool as never) as unknown as RegisteredTool;
+    this.tools.set(defined.definition.tool_name, defined);
+    const outcome = await this.kernel.putTool({ project_id: this.project, ...defined.definition } as never);
+    if (outcome.outcome === "rejected") throw new Error(outcome.code);
+  }
+
+  async worker(options: Partial<AgentWorkerOptions> = {}): Promise<AgentWorker> {
+    const worker = await startAgentWorker({
+      bus: this.bus,
+      kernel: this.kernel,
+      clock: this.clock,
+      ids: this.ids,
+      models: this.models,
+      runner: this.runner,
+      isHosted: (name) => this.tools.has(name),
+      onWarning: (warning) => void this.warnings.push(warning),
+      ...options,
+    });
+    this.#workers.push(worker);
+    return worker;
+  }
+
+  async agent(profile: Partial<AgentProfile> = {}): Promise<string> {
+    const { kernel, ids, project } = this;
+    const full = { ...PROFILE, ...profile };
+    const agent_id = ids.mint("agent");
+    const [card_id, box_id] = [ids.mint("card"), ids.mint("box")];
+    await kernel.putCard({
+      project_id: project,
+      card_id,
+      type: "sys.profile",
+      author_id: "sys.test",
+      content: { data: full } as never,
+    });
+    await kernel.putBox({ project_id: project, box_id, card_ids: [card_id] });
+    const { worker_target } = full;
+    const metadata = { agent_name: full.name, instance_key: "default" };
+    await kernel.putAgent({ project_id: project, agent_id, worker_target, profile_box_id: box_id, metadata });
+    return agent_id;
+  }
+
+  async enqueue(agent_id: string, text: string): Promise<string> {
+    const outcome = await this.kernel.enqueueTurn({
+      project_id: this.project,
+      agent_id,
+      context_cards: [
+        { card_id: this.ids.mint("card"), type: "task.instruction", content: { text }, author_id: "sys.test" },
+      ],
+    });
+    if (outcome.outcome === "rejected") throw new Error(outcome.code);
+    return outcome.agent_turn_id;
+  }
+
+  async ended(turnId: string, timeoutMs = 15_000): Promise<EndedTurn> {
+    const turn = await waitFor(
+      async () => {
+        const row = await this.kernel.reads.turn(this.project, turnId);
+        return row?.ended_at ? row : null;
+      },
+      { what: `turn ${turnId} to end; warnings: ${this.warnings}`, timeoutMs },
+    );
+    const [deliverable] = await this.kernel.reads.cards(this.project, [String(turn.deliverable_card_id)]);
+    return { ...turn, deliverable: deliverable?.content } as unknown as EndedTurn;
+  }
+
+  async cards(turnId: string): Promise<CardDocument[]> {
+    const turn = await this.kernel.reads.turn(this.project, turnId);
+    return await this.kernel.reads.boxCards(this.project, String(turn?.output_box_id));
+  }
+
+  async expectSafe(): Promise<void> {
+    expect((await verifyStore(this.#store.database, { only: "safety" })).violations).toEqual([]);
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#workers.map((worker) => worker.stop({ graceMs: 100 })));
+    await this.#sweeper.stop();
+    await this.kernel.announcer.settled();
+    await this.bus.close();
+    await this.#store.close();
+  }
+}

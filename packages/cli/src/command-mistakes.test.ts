@@ -1,0 +1,60 @@
+import { existsSync } from "node:fs";
+import { expect, it } from "vitest";
+import { runCli } from "./run-cli.ts";
+
+const STORE = ["--data", "nowhere"];
+
+async function run(args: readonly string[], input = "") {
+  const printed = { out: "", err: "" };
+  const exitCode = await runCli(args, {
+    env: {},
+    out: (text) => {
+      printed.out += text;
+    },
+    err: (text) => {
+      printed.err += text;
+    },
+    input: async () => input,
+    isWatched: false,
+    stopped: () => new Promise(() => undefined),
+  });
+  return { exitCode, ...printed };
+}
+
+it.each([
+  [["tools", "call"], 2, "name the tool to call"],
+  [["tools", "call", "x", "--turn", "t"], 2, "and not both"],
+  [["tools", "call", "x", "--wait", "soon"], 2, '--wait must be a number from 0 to 86400; it is "soon"'],
+  [["tools", "call", "x", "--agent", "a b"], 2, "--agent must be 1 to 64 letters"],
+  [["tools", "call", "x", "--arguments", "[1]"], 2, "found a list"],
+  [["tools", "call", "x", "--arguments", '{"a":'], 2, "ends too early"],
+  [["tools", "call", "x", "--arguments", "-"], 2, "stdin: it is empty"],
+  [["tools", "call", "x", "--arguments", "@nowhere.json"], 3, "cannot read nowhere.json: ENOENT"],
+  [["tools", "call", "--turn", "t"], 3, "no store was given"],
+  [["tools", "ls", "--project", "a b", ...STORE], 2, "--project must be 1 to 64 letters"],
+  [["tools", "register", "nowhere.yaml", ...STORE], 3, "cannot read nowhere.yaml: ENOENT"],
+  [["keys", "create", "--role", "boss", ...STORE], 2, "--role must be one of viewer, operator, executor, admin"],
+  [["keys", "create", "--role", "executor", ...STORE], 2, "needs at least one --target"],
+  [["keys", "create", "--role", "executor", "--target", "a b", ...STORE], 2, "--target must be 1 to 64 letters"],
+  [["keys", "create", "--role", "viewer", "--target", "a", ...STORE], 2, "only an executor has a --target"],
+  [
+    ["keys", "create", "--role", "admin", "--expires-days", "soon", ...STORE],
+    2,
+    "--expires-days must be a whole number",
+  ],
+  [["start", "--role", "tols", ...STORE], 2, 'it holds "tols"'],
+  [["start", "--port", "70000", ...STORE], 2, "--port must be a whole number from 0 to 65535"],
+  [["start", "--builtins", "bsh", ...STORE], 2, "--builtins must be a list of agents, bash, "],
+  [["start", "bundle", "--role", "api", ...STORE], 2, "a bundle is for the role tools"],
+  [["start"], 3, "no store was given"],
+])("%j exits %i before anything is made: %s", { timeout: 30_000 }, async (args, exitCode, message) => {
+  const told = await run(args);
+  expect(told).toMatchObject({ exitCode, out: "" });
+  expect(told.err).toContain(message);
+  expect(told.err).toMatch(/\n {2}code {8}\S+\n {2}what to do {2}\S.*\n$/);
+
+  const json = await run([...args, "--json"]);
+  expect(json).toMatchObject({ exitCode, err: "" });
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, error: { message: expect.stringContaining(message) } });
+  expect(existsSync("nowhere")).toBe(false);
+});

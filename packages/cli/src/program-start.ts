@@ -1,0 +1,30 @@
+// tessera start: the command and its flags.
+
+import { addHostFlags } from "./flags.ts";
+import type { ProgramParts } from "./program.ts";
+import { ROLES } from "./roles.ts";
+import type { StartFlags } from "./start-command.ts";
+
+const START_HELP = `
+Prints the API's address and, unless TESSERA_API_KEY is set, a key for it. The log is JSON lines on stderr. Ctrl-C lets
+running tools finish; a second one ends at once.
+
+Examples:
+  $ tessera start ./bundle --data ./store
+  $ tessera start ./bundle --role tools --postgres postgres://me@localhost:5432/tessera --nats nats://localhost:4222`;
+
+export function addStartCommand({ program, terminal, onExit }: ProgramParts): void {
+  addHostFlags(program.command("start").copyInheritedSettings(program))
+    .argument("[bundle]", "a directory with tools")
+    .description("run roles of Tessera until told to stop")
+    .option("--role <roles>", `which of ${ROLES.join(", ")}, separated by commas`, ROLES.join(","))
+    .option("--host <address>", "where the API listens (default 127.0.0.1)")
+    .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
+    .option("--allowed-hosts <names>", "other names that the API answers to, separated by commas")
+    .option("--grace <seconds>", "how long running tools may take to finish at the end (default 30)")
+    .addHelpText("after", START_HELP)
+    .action(async (bundle: string | undefined, flags: StartFlags) => {
+      const { startCommand } = await import("./start-command.ts");
+      onExit(await startCommand(bundle, flags, terminal));
+    });
+}

@@ -1,0 +1,60 @@
+import type { ToolCallAnswer } from "@tessera/runtime";
+import { expect, it } from "vitest";
+import { waitReason } from "./call-wait.ts";
+import { exitCodeOf, failureText, openCallText } from "./tool-call-answer.ts";
+import { unknownTool } from "./unknown-tool.ts";
+
+function answer(status: ToolCallAnswer["status"], code?: string): ToolCallAnswer {
+  return { agent_turn_id: "turn_1", status, error: code === undefined ? null : { code, message: "why" } };
+}
+
+it.each([
+  [answer("success"), 0],
+  [answer("partial"), 0],
+  [answer("failed", "bad_request"), 5],
+  [answer("timeout", "tool_timeout"), 5],
+  [answer("canceled", "canceled"), 5],
+  [answer("waiting"), 6],
+  [answer("failed", "outcome_unknown"), 7],
+  [answer("timeout", "outcome_unknown"), 7],
+])("%j exits %i", (given, exitCode) => {
+  expect(exitCodeOf(given)).toBe(exitCode);
+});
+
+it("a failure without a suggestion of the tool says what the catalogue says", () => {
+  expect(failureText("t", answer("timeout", "outcome_unknown"))).toContain("  what to do  Check the outside system");
+});
+
+it.each([
+  [null, "its turn has not begun"],
+  [{ wait_status: "waiting", local: true, attempt: 1, claimed_by: null }, "the tool is running"],
+  [{ wait_status: "waiting", local: false, attempt: 2, claimed_by: "e1" }, "executor e1 runs it (attempt 2)"],
+  [
+    {
+      wait_status: "waiting",
+      local: false,
+      attempt: 0,
+      claimed_by: null,
+      target_subject: "cg.v1r4.p.c.cmd.tool.words.run",
+    },
+    "no executor of words has taken it",
+  ],
+])("%j waits for: %s", (call, reason) => {
+  expect(waitReason(call)).toBe(reason);
+});
+
+it("the command to ask again can be pasted, and repeats no URL", () => {
+  const open = { isInterrupted: true, waitSeconds: 60, reason: "r", keptIn: "K" };
+  const flags = { data: "my store", project: "p", bundle: "./b" };
+  expect(openCallText("t", "turn_1", open, flags)).toContain(
+    "Ask for it again: tessera tools call --turn turn_1 --data 'my store' --project p --bundle ./b\n",
+  );
+  expect(openCallText("t", "turn_1", open, { postgres: "postgres://me:secret@h/d", project: "default" })).toContain(
+    "--turn turn_1 --postgres URL\n",
+  );
+});
+
+it("an unknown tool lists the nearest names first", () => {
+  const { details } = unknownTool("words__cont", "p", ["bash__exec", "words__count"]);
+  expect(details.advice).toMatchObject({ todo: "Use one of words__count, bash__exec." });
+});

@@ -1,0 +1,66 @@
+// What `tools call` says about an answer.
+
+import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
+import type { ToolCallAnswer } from "@tessera/runtime";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { HostFlags } from "./flags.ts";
+import { visibleText } from "./visible-text.ts";
+
+/** How the wait ended without an answer. */
+export interface OpenCall {
+  readonly isInterrupted: boolean;
+  readonly waitSeconds: number;
+  readonly reason: string;
+  /** Null: the store was in memory, and the call is gone with it. */
+  readonly keptIn: string | null;
+}
+
+const ENDED: Readonly<Record<string, string>> = { timeout: "timed out", canceled: "was canceled" };
+
+export function exitCodeOf({ status, error }: ToolCallAnswer): ExitCode {
+  if (status === "waiting") return EXIT.waiting;
+  if (status === "success" || status === "partial") return EXIT.ok;
+  return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
+}
+
+export function failureText(tool: string, { status, error }: ToolCallAnswer): string {
+  const { code = "unknown_error", message = "no reason was given" } = error ?? {};
+  const detail = isJsonObject(error?.detail) ? error.detail : {};
+  const own = typeof detail.code === "string" && detail.code !== code ? detail.code : null;
+  const known = isErrorCode(code) && own === null ? ERROR_CATALOGUE[code].todo : null;
+  const todo = typeof detail.suggestion === "string" ? detail.suggestion : known;
+  const lines = [
+    `tessera: ${tool} ${ENDED[status] ?? "failed"}: ${message}`,
+    `  code        ${own === null ? code : `${own} (${code})`}`,
+    ...(todo === null ? [] : [`  what to do  ${todo}`]),
+    ...(typeof detail.helpUrl === "string" ? [`  see         ${detail.helpUrl}`] : []),
+  ];
+  return visibleText(`${lines.join("\n")}\n`);
+}
+
+export function openCallText(tool: string, turnId: string, open: OpenCall, flags: AgainFlags): string {
+  const { isInterrupted, waitSeconds, reason, keptIn } = open;
+  const said = isInterrupted ? `stopped waiting for ${tool}` : `${tool} has not ended within ${waitSeconds} s`;
+  if (keptIn === null) {
+    const todo = "Wait longer with --wait, or keep calls in a store with --data DIR.";
+    return `tessera: ${said}: ${reason}; its store was in memory, so the call is gone\n  what to do  ${todo}\n`;
+  }
+  return `tessera: ${said}: ${reason}; the call is kept in ${keptIn}\n  turn        ${turnId}\n  what to do  Ask for it again: ${againCommand(turnId, flags)}\n`;
+}
+
+export type AgainFlags = Pick<HostFlags, "data" | "postgres" | "project" | "nats"> & { readonly bundle?: string };
+
+/** A command to paste. URLs may hold passwords, so they are left to whoever has them. */
+function againCommand(turnId: string, { data, postgres, nats, project, bundle }: AgainFlags): string {
+  const parts = ["tessera tools call --turn", turnId];
+  if (data !== undefined) parts.push("--data", quoted(data));
+  if (postgres !== undefined) parts.push("--postgres URL");
+  if (nats !== undefined) parts.push("--nats URL");
+  if (project !== "default") parts.push("--project", project);
+  if (bundle !== undefined) parts.push("--bundle", quoted(bundle));
+  return parts.join(" ");
+}
+
+function quoted(path: string): string {
+  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+}

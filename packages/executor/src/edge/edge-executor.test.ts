@@ -1,0 +1,99 @@
+// The executor over HTTP against an API that loses answers.
+
+import { systemClock } from "@tessera/engines/system";
+import { SeededIds, waitFor } from "@tessera/testkit";
+import type { ToolRunner } from "@tessera/tool";
+import { describe, expect, it } from "vitest";
+import { connectEdge } from "./edge-client.ts";
+import { type EdgeExecutor, startEdgeExecutor } from "./edge-executor.ts";
+
+interface Asked {
+  readonly path: string;
+  readonly body: Record<string, unknown>;
+}
+
+/** Answers a request; throws where the answer is lost. Never resolves while `signal` may end it. */
+type Answer = (asked: Asked, signal: AbortSignal) => Promise<unknown>;
+
+function edgeOf(answer: Answer) {
+  const asked: Asked[] = [];
+  const ids = new SeededIds(3);
+  const edge = connectEdge({
+    url: "http://api.test",
+    apiKey: "tsk_test",
+    clock: systemClock,
+    mintClaimId: () => ids.mint("claim"),
+    fetch: async (url, init) => {
+      const one = { path: new URL(String(url)).pathname, body: JSON.parse(String(init?.body)) };
+      asked.push(one);
+      return Response.json(await answer(one, init?.signal as AbortSignal));
+    },
+  });
+  return { edge, claims: () => asked.filter(({ path }) => path.endsWith("/claim")).map(({ body }) => body), asked };
+}
+
+const CALL = { tool_call_id: "tc_1", tool_name: "echo__run", arguments: {}, attempt: 1, capability: "c", headers: {} };
+const ended = (signal: AbortSignal) =>
+  new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("ended"))));
+const runner = {
+  run: async () => ({ status: "success", after_execution: "suspend", result: 1, error: null }),
+} as unknown as ToolRunner;
+
+function start(edge: ReturnType<typeof edgeOf>["edge"], onEnded: () => void): EdgeExecutor {
+  const names = { project_id: "p1", target: "echo", executor: "e1" };
+  return startEdgeExecutor({ edge, clock: systemClock, ...names, runner, concurrencyMax: 2, onEnded });
+}
+
+describe("an executor over HTTP", () => {
+  it("asks again with the same claim id after a lost answer, and with a new one after an answer", async () => {
+    let ran = 0;
+    const { edge, claims } = edgeOf(async ({ path, body }, signal) => {
+      if (!path.endsWith("/claim")) return { outcome: "accepted", tool_result_card_id: "card_1" };
+      if (body.wait_ms === 0) return { calls: [] };
+      if (claims().length === 1) throw new Error("lost");
+      return claims().length === 2 ? { calls: [CALL] } : await ended(signal);
+    });
+    const executor = start(edge, () => ran++);
+    await waitFor(() => claims().length === 3 && ran === 1, { what: "the call to be run" });
+    const [lost, again, next] = claims().map(({ claim_id }) => claim_id);
+    expect(again).toBe(lost);
+    expect(next).not.toBe(lost);
+    await executor.stop();
+  });
+
+  it("told to stop while it waits, takes what that claim was given and runs it to its end", async () => {
+    let ran = 0;
+    const { edge, claims } = edgeOf(async ({ path, body }, signal) => {
+      if (!path.endsWith("/claim")) return { outcome: "accepted", tool_result_card_id: "card_1" };
+      return body.wait_ms === 0 ? { calls: [CALL] } : await ended(signal);
+    });
+    const executor = start(edge, () => ran++);
+    await waitFor(() => claims().length === 1, { what: "the long poll" });
+    await executor.stop();
+    expect(claims().map(({ claim_id }) => claim_id)).toEqual([claims()[0]?.claim_id, claims()[0]?.claim_id]);
+    expect(ran).toBe(1);
+    expect(executor.running).toBe(0);
+  });
+});
+
+describe("the edge's client", () => {
+  it("opens a call again with the same claim id after a lost answer", async () => {
+    const { edge, asked } = edgeOf(async () => {
+      if (asked.length === 1) throw new Error("lost");
+      return CALL;
+    });
+    const request = { project_id: "p1", tool_call_id: "tc_1", ticket: "t", executor: "e1" };
+    expect(await edge.openCall(request)).toMatchObject({ outcome: "accepted", tool_call_id: "tc_1" });
+    expect(asked.map(({ body }) => body.claim_id)).toEqual(["", ""].map(() => asked[0]?.body.claim_id));
+    expect(asked[0]?.body.claim_id).toMatch(/^claim_/);
+  });
+
+  it("passes on who signed a result card, and its id", async () => {
+    const { edge, asked } = edgeOf(async () => ({ tool_result_card_id: "card_1" }));
+    const signed = { card_id: "card_1", author_id: "tool.echo", function_name: "echo__run" };
+    const hold = { project_id: "p1", tool_call_id: "tc_1", capability: "c" };
+    const content = { status: "success", result: 1 };
+    expect(await edge.putResultCard({ ...hold, ...signed, content })).toMatchObject({ tool_result_card_id: "card_1" });
+    expect(asked[0]?.body).toEqual({ content, ...signed });
+  });
+});

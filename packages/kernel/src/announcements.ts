@@ -1,0 +1,62 @@
+// What is to be published after a commit: wakes, commands and the ends of turns.
+
+import type { AfterExecution, ResultStatus } from "@tessera/protocol";
+
+/** Who is to be woken after the commit. */
+export interface Wake {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly turn_epoch: number;
+  readonly trace_id: string;
+  readonly worker_target: string;
+  readonly inbox_id?: string;
+  readonly reason?: string;
+}
+
+/** Everything a command message is made of. */
+export interface Command {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly turn_epoch: number;
+  readonly step_id: string;
+  readonly tool_call_id: string;
+  readonly tool_call_card_id: string;
+  readonly tool_name: string;
+  readonly after_execution: AfterExecution;
+  readonly target_subject: string;
+  readonly recursion_depth: number;
+  readonly trace_id: string;
+  readonly span_id: string;
+  readonly parent_step_id: string | null;
+  readonly parent_agent_id: string | null;
+  readonly parent_agent_turn_id: string | null;
+  readonly ticket: string;
+}
+
+export interface SweepAnswer {
+  readonly commands?: readonly Command[];
+  readonly wakes: readonly Wake[];
+  readonly ended?: readonly EndedTurn[];
+  readonly settled?: number;
+  readonly recovered?: number;
+  readonly more: boolean;
+}
+
+/** A turn that ended, as its terminal event says it. */
+export interface EndedTurn {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly turn_epoch: number;
+  readonly trace_id: string;
+  readonly status: ResultStatus;
+  readonly deliverable_card_id?: string;
+  readonly output_box_id?: string;
+  readonly error_code?: string;
+  readonly error?: string;
+}

@@ -1,0 +1,47 @@
+// What the API asks of the part that knows agents; runtime wires it. Without it the routes that need it answer 501.
+
+/** A turn that somebody asks for by the name of an agent. */
+export interface TurnOrder {
+  readonly project_id: string;
+  readonly agent?: string;
+  readonly agent_id?: string;
+  readonly instance_key?: string;
+  readonly channel_id?: string;
+  readonly input: string;
+  readonly idempotency_key?: string;
+}
+
+/** The call on whose behalf another agent is asked for something. */
+export interface RuntimeCallerOrder {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly step_id: string;
+  readonly tool_call_id: string;
+  readonly trace_id: string;
+}
+
+export interface AgentPorts {
+  /** Throws a CGError: agent_not_found, backlog_full, conflict. */
+  enqueue(
+    order: TurnOrder,
+  ): Promise<{ readonly agent_turn_id: string; readonly agent_id: string; readonly isNew: boolean }>;
+  /** ctx.runtime of a call, for an executor that cannot have it as an object. `ordinal` names the operation. */
+  runtime(
+    caller: RuntimeCallerOrder,
+    operation: RuntimeOperation,
+    request: RuntimeRequest,
+    signal: AbortSignal,
+  ): Promise<unknown>;
+}
+
+export const RUNTIME_OPERATIONS = ["request", "send", "spawn", "list", "catalog"] as const;
+export type RuntimeOperation = (typeof RUNTIME_OPERATIONS)[number];
+
+export interface RuntimeRequest {
+  readonly ordinal: number;
+  readonly target?: string;
+  readonly event?: Readonly<Record<string, unknown>>;
+  readonly options?: Readonly<Record<string, unknown>>;
+}

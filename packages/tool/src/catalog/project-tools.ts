@@ -1,0 +1,63 @@
+// The tools of a project as its registry in the store has them now, kept compiled between calls.
+//
+//   P1. The store decides what exists; a version that did not change since the last look is not read, checked or compiled
+//       again.
+//   P2. A definition that this build cannot use is left out and told once; it does not hide the others.
+
+import type { ToolDefinition } from "../definition.ts";
+import { type ToolCatalog, ToolRegistry } from "./tool-registry.ts";
+
+interface Known {
+  readonly registry: ToolRegistry;
+  readonly digests: Map<string, string>;
+}
+
+/** Where definitions are read: `kernel.reads`. */
+export interface ToolReads {
+  tools(projectId: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+}
+
+export interface ProjectTools {
+  catalogOf(projectId: string): Promise<ToolCatalog>;
+  digestOf(definition: ToolDefinition): string | undefined;
+}
+
+export function createProjectTools(reads: ToolReads, onWarning: (warning: string) => void): ProjectTools {
+  const known = new Map<string, Known>();
+  const digestOf = new WeakMap<ToolDefinition, string>();
+  return {
+    digestOf: (definition) => digestOf.get(definition),
+    async catalogOf(projectId) {
+      const project = known.get(projectId) ?? { registry: new ToolRegistry(), digests: new Map() };
+      known.set(projectId, project);
+      const rows = await reads.tools(projectId);
+      const names = new Set(rows.map((row) => String(row.tool_name)));
+      for (const name of project.digests.keys()) {
+        if (names.has(name)) continue;
+        project.registry.unregister(name);
+        project.digests.delete(name);
+      }
+      for (const row of rows) {
+        const name = String(row.tool_name);
+        const digest = String(row.digest);
+        if (project.digests.get(name) === digest) continue; // P1
+        project.registry.unregister(name);
+        project.digests.set(name, digest);
+        const definition = definitionOf(row);
+        try {
+          project.registry.register({ definition, code: null });
+          digestOf.set(definition, digest);
+        } catch (error) {
+          onWarning(`tool ${name} of project ${projectId} cannot be offered: ${String(error)}`); // P2
+        }
+      }
+      return project.registry.catalog();
+    },
+  };
+}
+
+function definitionOf(row: Readonly<Record<string, unknown>>): ToolDefinition {
+  const { tool_name, description, parameters, target_subject, after_execution, options } =
+    row as unknown as ToolDefinition;
+  return { tool_name, description, parameters, target_subject, after_execution, options };
+}

@@ -1,0 +1,40 @@
+// `tessera keys`: a key is made, listed without its secret, and revoked; also by whoever pastes all of it.
+
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { runTessera } from "./run-tessera.ts";
+
+const SLOW_MS = 60_000;
+let directory = "";
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-cli-keys-"));
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+it(
+  "a key is shown once, listed without its secret, and revoked by its id or its text",
+  async () => {
+    const store = ["--data", join(directory, "store")];
+    const made = await runTessera(["keys", "create", "--role", "executor", "--target", "words", ...store]);
+    expect(made.exitCode).toBe(0);
+    expect(made.out).toMatch(/^tsk_[\w-]+\.[\w-]{43}\n$/);
+    const key = made.out.trim();
+    const id = key.slice("tsk_".length, key.indexOf("."));
+    const secret = key.slice(key.indexOf(".") + 1);
+    expect(made.err).toContain(`made key ${id}: executor of project default`);
+    expect(made.err).not.toContain(secret);
+
+    const revoked = await runTessera(["keys", "rm", key, ...store]);
+    expect(revoked).toEqual({ exitCode: 0, out: `revoked ${id}\n`, err: "" });
+    const listed = await runTessera(["keys", "ls", ...store]);
+    expect(listed.out).toMatch(new RegExp(`^key_id .*\n${id} +executor +default +words +revoked `));
+    expect(listed.out).not.toContain(secret);
+
+    const unknown = await runTessera(["keys", "rm", "nobody", ...store, "--json"]);
+    expect(unknown).toMatchObject({ exitCode: 1, err: "" });
+    expect(JSON.parse(unknown.out).error).toMatchObject({ code: "not_found", message: "this store has no key nobody" });
+  },
+  SLOW_MS,
+);

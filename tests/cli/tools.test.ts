@@ -1,0 +1,177 @@
+// `tessera tools` as a new user types it, mistakes included. Real processes.
+
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
+import { writeBundle } from "./tools-bundle.fixture.ts";
+
+const SLOW_MS = 60_000;
+let directory = "";
+let bundle = "";
+let data = "";
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-cli-tools-"));
+  bundle = join(directory, "bundle");
+  data = join(directory, "store");
+  mkdirSync(bundle);
+  writeBundle(bundle);
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+describe("a call", () => {
+  it(
+    "prints the result alone on stdout, and what the tool logs on stderr; arguments come from stdin or a file",
+    async () => {
+      const child = spawn(
+        process.execPath,
+        [TESSERA, "tools", "call", "demo__echo", "--bundle", bundle, "--arguments", "-"],
+        { stdio: "pipe" },
+      );
+      child.stdin.end('{"text":"by stdin"}');
+      const [out, err] = await Promise.all([text(child.stdout), text(child.stderr)]);
+      expect(JSON.parse(out)).toEqual({ text: "by stdin" });
+      expect(err).toBe("info  echoing\n");
+
+      const file = join(directory, "arguments.json");
+      writeFileSync(file, '{"text":"by file"}');
+      const json = await runTessera([
+        "tools",
+        "call",
+        "demo__echo",
+        "--bundle",
+        bundle,
+        "--arguments",
+        `@${file}`,
+        "--json",
+      ]);
+      expect(json).toMatchObject({ exitCode: 0, err: "" });
+      expect(JSON.parse(json.out)).toMatchObject({ ok: true, tool: "demo__echo", result: { text: "by file" } });
+    },
+    SLOW_MS,
+  );
+
+  it(
+    "that fails exits 5 and passes on what the tool suggests, without its control characters",
+    async () => {
+      const { exitCode, out, err } = await runTessera(["tools", "call", "demo__fail", "--bundle", bundle]);
+      expect({ exitCode, out }).toEqual({ exitCode: 5, out: "" });
+      expect(err).toBe(
+        "tessera: demo__fail failed: the printer is on fire \\u001b[31m\n  code        E_FIRE (internal_error)\n" +
+          "  what to do  Use the extinguisher.\n  see         https://example.com/fire\n",
+      );
+    },
+    SLOW_MS,
+  );
+
+  it(
+    "ended by Ctrl-C is kept in its store and exits 6; asked for again, a tool that may have acted exits 7",
+    async () => {
+      const args = ["tools", "call", "demo__hang", "--bundle", bundle, "--data", data];
+      const child = spawn(process.execPath, [TESSERA, ...args], { stdio: ["ignore", "pipe", "pipe"] });
+      const exit = new Promise((resolve) => child.once("exit", resolve));
+      let err = "";
+      child.stderr.on("data", (chunk) => {
+        const isFirst = !err.includes("hanging");
+        err += chunk;
+        if (isFirst && err.includes("hanging")) child.kill("SIGINT"); // the tool runs
+      });
+      expect(await exit).toBe(6);
+      expect(err).toContain(`stopped waiting for demo__hang: the tool is running; the call is kept in ${data}\n`);
+      const [, turn = ""] = /tools call --turn (\S+) --data/.exec(err) ?? [];
+
+      const again = await runTessera(["tools", "call", "--turn", turn, "--data", data, "--bundle", bundle, "--json"]);
+      expect(again).toMatchObject({ exitCode: 7, err: "" });
+      expect(JSON.parse(again.out)).toMatchObject({
+        ok: false,
+        tool: "demo__hang",
+        agent_turn_id: turn,
+        error: { code: "outcome_unknown" },
+      });
+
+      // The calls put the bundle into the project, and none of the built-in tools.
+      const { tools } = JSON.parse((await runTessera(["tools", "ls", "--data", data, "--json"])).out);
+      const names = tools.map((tool: { tool_name: string }) => tool.tool_name);
+      expect(names).toEqual(["demo__echo", "demo__fail", "demo__hang"]);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    "that takes longer than the wait exits 6 and says that a throw-away store keeps nothing",
+    async () => {
+      const args = ["tools", "call", "wait__seconds", "--arguments", '{"seconds":100}', "--wait", "0.1"];
+      const { exitCode, out, err } = await runTessera(args);
+      expect({ exitCode, out }).toEqual({ exitCode: 6, out: "" });
+      expect(err).toMatch(
+        /^tessera: wait__seconds has not ended within 0\.1 s: .*; its store was in memory, so the call is gone\n/,
+      );
+    },
+    SLOW_MS,
+  );
+});
+
+it(
+  "the registry of a project: register, register again, remove; what is not there is told with what is",
+  async () => {
+    const file = join(bundle, "tessera.yaml");
+    const store = ["--data", join(directory, "registry")];
+    const registered = await runTessera(["tools", "register", file, ...store]);
+    expect(registered).toMatchObject({ exitCode: 0, err: "" });
+    expect(registered.out).toMatch(/^tool +version {2}outcome\ndemo__echo +1 {2}added\n/);
+    const again = await runTessera(["tools", "register", file, ...store]);
+    expect(again.out).toMatch(/\ndemo__echo +1 {2}unchanged\n/);
+
+    const removed = await runTessera(["tools", "rm", "demo__fail", ...store]);
+    expect(removed).toEqual({ exitCode: 0, out: "removed demo__fail\n", err: "" });
+    const shown = await runTessera(["tools", "show", "demo__fail", ...store]);
+    expect(shown).toMatchObject({ exitCode: 1, out: "" });
+    expect(shown.err).toContain('project default has no tool "demo__fail"');
+    expect(shown.err).toContain("Use one of demo__hang, demo__echo.");
+  },
+  SLOW_MS,
+);
+
+describe("mistakes", () => {
+  it(
+    "of a bundle are all told with their places, and exit 3",
+    async () => {
+      const bad = join(directory, "bad");
+      mkdirSync(bad);
+      const tool = (name: string) =>
+        `apiVersion: goondan.ai/v1\nkind: Tool\nmetadata:\n  name: ${name}\nspec:\n  entry: ./x.ts\n  exports: []\n`;
+      writeFileSync(join(bad, "tessera.yaml"), `${tool("Bad_Name")}---\n${tool("good")}`);
+      const { exitCode, out, err } = await runTessera(["tools", "call", "good__x", "--bundle", bad, "--json"]);
+      expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
+      const { error } = JSON.parse(out);
+      expect(error.message).toBe("3 mistakes were found");
+      expect(error.mistakes.map((mistake: string) => mistake.split(": ")[0])).toEqual([
+        "tessera.yaml:4:9",
+        "tessera.yaml:7:12",
+        "tessera.yaml:15:12",
+      ]);
+    },
+    SLOW_MS,
+  );
+
+  it.each([
+    [["call", "text-transform__trm"], 5, "Use one of text-transform__trim, "],
+    [["call", "x", "--bundle", "nowhere"], 3, "there is no bundle at "],
+    [["ls", "--data", "nowhere"], 3, "there is no store in it"],
+  ])(
+    "tools %j exits %i: %s",
+    async (args, exitCode, message) => {
+      const ran = await runTessera(["tools", ...args, "--json"]);
+      expect(ran).toMatchObject({ exitCode, err: "" });
+      const { ok, error } = JSON.parse(ran.out);
+      expect(ok).toBe(false);
+      expect(`${error.message} ${error.todo}`).toContain(message);
+      expect(ran.out).not.toMatch(STACK_TRACE);
+      expect(existsSync("nowhere")).toBe(false);
+    },
+    SLOW_MS,
+  );
+});

@@ -1,0 +1,3 @@
+import { runGuide } from "./run-guide.ts";
+
+runGuide("run-a-tool-as-a-service", { servers: true });
