@@ -8,17 +8,29 @@ import {
   type CardDocument,
   type Kernel,
   migrate,
+  type OpenedCall,
   openKernel,
+  type ResultContent,
   SCHEMA_DIGEST,
   type Sweeper,
   startSweeper,
+  type TurnRequest,
   verifyStore,
 } from "@tessera/kernel";
-import { createTestDatabases, SeededIds, seedFromEnvironment, type TestDatabase, waitFor } from "@tessera/testkit";
+import {
+  createTestDatabases,
+  SeededIds,
+  seedFromEnvironment,
+  type TestDatabase,
+  type TestEngine,
+  waitFor,
+} from "@tessera/testkit";
 import { defineTool, type RegisteredTool, type ToolRunner } from "@tessera/tool";
 import { completeArguments } from "@tessera/tool/catalog";
 import { buildToolContext, createCallLogger, executeHandler, toResultContent } from "@tessera/tool/run";
 import { expect } from "vitest";
+import { traceRun } from "../../executor/src/placements/trace-run.ts";
+import { deployProfiles, enqueueAgentTurn } from "../src/deploy/index.ts";
 import { type AgentWorker, startAgentWorker } from "../src/loop/agent-worker.ts";
 import type { AgentWorkerOptions } from "../src/loop/world.ts";
 import type { ModelAnswer, ModelCall, ModelPort } from "../src/model-port.ts";
@@ -67,9 +79,9 @@ export class AgentFixture {
   readonly #workers: AgentWorker[] = [];
   readonly #sweeper: Sweeper;
 
-  static async open(): Promise<AgentFixture> {
+  static async open(engine: TestEngine = "pglite"): Promise<AgentFixture> {
     const store = await createTestDatabases({
-      engine: "pglite",
+      engine,
       prepare: async (database) => void (await migrate(database)),
       digest: `kernel-${SCHEMA_DIGEST}`,
     }).open();
@@ -108,10 +120,22 @@ export class AgentFixture {
     };
   }
 
+  /** What services and the PMO are started with. */
+  get parts() {
+    const { bus, kernel, clock, ids } = this;
+    return { bus, kernel, clock, ids, onWarning: (warning: string) => void this.warnings.push(warning) };
+  }
+
+  /** The runner with the spans that the executor's has. */
+  get tracedRunner(): ToolRunner {
+    const { run, close } = this.runner;
+    return { run: (invocation, options) => traceRun(invocation, () => run(invocation, options)), close };
+  }
+
   /** Runs tools of this fixture in this process, like the executor's inline placement. */
   get runner(): ToolRunner {
     return {
-      run: async (invocation, { signal }) => {
+      run: async (invocation, { signal, runtime }) => {
         const tool = this.tools.get(invocation.tool_name);
         if (tool?.code?.kind !== "function") throw new Error(`no code for ${invocation.tool_name}`);
         const { definition, code } = tool;
@@ -127,6 +151,7 @@ export class AgentFixture {
           logger: createCallLogger(() => undefined, base),
           signal,
           progress: () => undefined,
+          ...(runtime === undefined ? {} : { runtime }),
         });
         const executed = await executeHandler({
           code,
@@ -147,7 +172,10 @@ export class AgentFixture {
   }
 
   async tool(tool: Parameters<typeof defineTool>[0]): Promise<void> {
-    const defined = defineTool(tool as never) as unknown as RegisteredTool;
+    await this.register(defineTool(tool as never) as unknown as RegisteredTool);
+  }
+
+  async register(defined: RegisteredTool): Promise<void> {
     this.tools.set(defined.definition.tool_name, defined);
     const outcome = await this.kernel.putTool({ project_id: this.project, ...defined.definition } as never);
     if (outcome.outcome === "rejected") throw new Error(outcome.code);
@@ -188,10 +216,38 @@ export class AgentFixture {
     return agent_id;
   }
 
-  async enqueue(agent_id: string, text: string): Promise<string> {
+  /** Agents that are defined by name, as a bundle would: instances of them are made when they are asked for. */
+  async define(...profiles: (Partial<AgentProfile> & { readonly name: string })[]): Promise<void> {
+    await deployProfiles(
+      this.kernel,
+      this.project,
+      profiles.map((profile) => ({ ...PROFILE, ...profile })),
+    );
+  }
+
+  /** A turn of a defined agent. */
+  async ask(agent: string, input: string, instance_key = "default"): Promise<string> {
+    const request = { project_id: this.project, agent, instance_key, input };
+    return (await enqueueAgentTurn(this.kernel, this.ids, request)).agent_turn_id;
+  }
+
+  /** Rows of the store; `from` is the rest of a query. */
+  async count(from: string): Promise<number> {
+    const [row] = await this.#store.database.query<{ n: number }>(`select count(*)::int as n from ${from}`, []);
+    return row?.n ?? 0;
+  }
+
+  /** Leaves a trace with so many turns to spend. */
+  async leaveTurns(traceId: string, left: number): Promise<void> {
+    const text = "update state.trace_budgets set turns = 1000 - $2::int where trace_id = $1";
+    await this.#store.database.query(text, [traceId, left]);
+  }
+
+  async enqueue(agent_id: string, text: string, more: Partial<TurnRequest> = {}): Promise<string> {
     const outcome = await this.kernel.enqueueTurn({
       project_id: this.project,
       agent_id,
+      ...more,
       context_cards: [
         { card_id: this.ids.mint("card"), type: "task.instruction", content: { text }, author_id: "sys.test" },
       ],
@@ -200,7 +256,39 @@ export class AgentFixture {
     return outcome.agent_turn_id;
   }
 
-  async ended(turnId: string, timeoutMs = 15_000): Promise<EndedTurn> {
+  /** Claims calls of a target until there were `count`, and reports what `answer` says about each. */
+  async answerCalls(
+    target: string,
+    count: number,
+    answer: (call: OpenedCall, n: number) => ResultContent,
+    timeoutMs?: number,
+  ): Promise<OpenedCall[]> {
+    const { kernel, project: project_id } = this;
+    const claimed: OpenedCall[] = [];
+    await this.until(
+      async () => {
+        const calls = await kernel.claimCalls({ project_id, target, executor: "test", max: 64 });
+        const reports = calls.map(async (call, n) => {
+          const { tool_call_id, capability } = call;
+          const content = answer(call, claimed.length + n);
+          const outcome = await kernel.report({ project_id, tool_call_id, capability, content });
+          if (outcome.outcome === "rejected") throw new Error(outcome.code);
+        });
+        await Promise.all(reports);
+        claimed.push(...calls);
+        return claimed.length >= count;
+      },
+      `${count} calls of ${target}`,
+      timeoutMs,
+    );
+    return claimed;
+  }
+
+  async until(isTrue: () => boolean | Promise<boolean>, what: string, timeoutMs = 25_000): Promise<void> {
+    await waitFor(async () => ((await isTrue()) ? true : null), { what, timeoutMs });
+  }
+
+  async ended(turnId: string, timeoutMs = 25_000): Promise<EndedTurn> {
     const turn = await waitFor(
       async () => {
         const row = await this.kernel.reads.turn(this.project, turnId);

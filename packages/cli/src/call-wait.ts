@@ -19,6 +19,7 @@ export function waitReason(call: CallRow | null): string {
   if (call.wait_status !== "waiting") return "its result is there, and its turn is about to end";
   const attempt = Number(call.attempt) > 1 ? ` (attempt ${call.attempt})` : "";
   if (call.local === true) return `the tool is running${attempt}`;
+  if (typeof call.batch_id === "string") return "the turns that it started are under way";
   if (call.claimed_by !== null) return `executor ${call.claimed_by} runs it${attempt}`;
   const target = String(call.target_subject).split(".")[6] ?? "its target";
   return `no executor of ${target} has taken it`;

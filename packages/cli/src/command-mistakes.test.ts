@@ -16,6 +16,7 @@ async function run(args: readonly string[], input = "") {
     },
     input: async () => input,
     isWatched: false,
+    isOutWatched: false,
     stopped: () => new Promise(() => undefined),
   });
   return { exitCode, ...printed };
@@ -42,10 +43,16 @@ it.each([
     2,
     "--expires-days must be a whole number",
   ],
+  [["run", "bundle"], 2, "give the task with --input TEXT"],
+  [["run", "bundle", "--input", "x", "--resume"], 2, "and not both"],
+  [["run", "bundle", "--resume", "--agent", "a"], 2, "--agent and --instance go with --input"],
+  [["run", "bundle", "--input", "x", "--wait", "long"], 2, "--wait must be a number from 0 to 86400"],
+  [["run", "bundle", "--resume"], 3, "no store was given"],
+  [["dev", "--port", "x"], 2, "--port must be a whole number from 0 to 65535"],
   [["start", "--role", "tols", ...STORE], 2, 'it holds "tols"'],
   [["start", "--port", "70000", ...STORE], 2, "--port must be a whole number from 0 to 65535"],
   [["start", "--builtins", "bsh", ...STORE], 2, "--builtins must be a list of agents, bash, "],
-  [["start", "bundle", "--role", "api", ...STORE], 2, "a bundle is for the role tools"],
+  [["start", "bundle", "--role", "api", ...STORE], 2, "a bundle is for the roles worker and tools"],
   [["start"], 3, "no store was given"],
 ])("%j exits %i before anything is made: %s", { timeout: 30_000 }, async (args, exitCode, message) => {
   const told = await run(args);

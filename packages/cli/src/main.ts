@@ -14,6 +14,7 @@ export async function main(): Promise<void> {
     err: (text) => void process.stderr.write(text),
     input: readInput,
     isWatched: process.stderr.isTTY === true,
+    isOutWatched: process.stdout.isTTY === true,
     stopped,
   });
 }

@@ -1,4 +1,4 @@
-// tessera start: the command and its flags.
+// tessera start and tessera dev: the commands and their flags.
 
 import { addHostFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
@@ -15,7 +15,7 @@ Examples:
 
 export function addStartCommand({ program, terminal, onExit }: ProgramParts): void {
   addHostFlags(program.command("start").copyInheritedSettings(program))
-    .argument("[bundle]", "a directory with tools")
+    .argument("[bundle]", "a directory with agents and tools")
     .description("run roles of Tessera until told to stop")
     .option("--role <roles>", `which of ${ROLES.join(", ")}, separated by commas`, ROLES.join(","))
     .option("--host <address>", "where the API listens (default 127.0.0.1)")
@@ -26,5 +26,26 @@ export function addStartCommand({ program, terminal, onExit }: ProgramParts): vo
     .action(async (bundle: string | undefined, flags: StartFlags) => {
       const { startCommand } = await import("./start-command.ts");
       onExit(await startCommand(bundle, flags, terminal));
+    });
+}
+
+const DEV_HELP = `
+\`start\` with every role, for a machine of your own: without --data or --postgres the store is in memory and thrown away.
+TESSERA_API_KEY sets the key; otherwise one is made and printed.
+
+Examples:
+  $ tessera dev ./bundle
+  $ tessera dev ./bundle --data ./store --port 8100`;
+
+export function addDevCommand({ program, terminal, onExit }: ProgramParts): void {
+  addHostFlags(program.command("dev").copyInheritedSettings(program))
+    .argument("[bundle]", "a directory with agents and tools (default: the current one, if it holds any)")
+    .description("run everything in one process, with the API on this machine only")
+    .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
+    .option("--grace <seconds>", "how long running tools may take to finish at the end (default 5)")
+    .addHelpText("after", DEV_HELP)
+    .action(async (bundle: string | undefined, flags: Omit<StartFlags, "role">) => {
+      const { devCommand } = await import("./start-command.ts");
+      onExit(await devCommand(bundle, flags, terminal));
     });
 }

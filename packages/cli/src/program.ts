@@ -7,7 +7,8 @@ import { Command } from "commander";
 import type { ExitCode } from "./exit-codes.ts";
 import { addStoreFlags, type StoreFlags } from "./flags.ts";
 import { addKeyCommands } from "./program-keys.ts";
-import { addStartCommand } from "./program-start.ts";
+import { addRunCommand } from "./program-run.ts";
+import { addDevCommand, addStartCommand } from "./program-start.ts";
 import { addToolCommands } from "./program-tools.ts";
 import type { Terminal } from "./run-cli.ts";
 
@@ -21,7 +22,7 @@ export interface ProgramParts {
 const EXIT_CODES = `
 Exit codes:
   0 ok   1 failure   2 usage   3 configuration   4 unreachable
-  5 the tool failed   6 still waiting   7 outcome unknown`;
+  5 the tool or turn failed   6 still waiting   7 outcome unknown`;
 
 const MIGRATE_HELP = `
 Examples:
@@ -49,6 +50,8 @@ export function createProgram(
     .configureOutput({ writeOut: terminal.out, writeErr: options.writeErr })
     .showHelpAfterError("See `tessera --help`.");
   const parts = { program, terminal, onExit: options.onExit };
+  addRunCommand(parts);
+  addDevCommand(parts);
   addStoreCommands(parts);
   addToolCommands(parts);
   addKeyCommands(parts);

@@ -15,6 +15,7 @@ async function run(...args: string[]) {
     },
     input: async () => "",
     isWatched: false,
+    isOutWatched: false,
     stopped: () => new Promise(() => undefined),
   });
   return { exitCode, ...printed };

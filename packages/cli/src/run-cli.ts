@@ -19,6 +19,8 @@ export interface Terminal {
   readonly input: (bytesMax: number) => Promise<string>;
   /** Whether a person watches stderr. */
   readonly isWatched: boolean;
+  /** Whether stdout is a terminal, which obeys control characters; a pipe gets every text as it is. */
+  readonly isOutWatched: boolean;
   /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). Asked a second time, it ends at once. */
   readonly stopped: () => Promise<void>;
 }

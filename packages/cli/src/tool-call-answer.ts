@@ -4,6 +4,7 @@ import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import type { ToolCallAnswer } from "@tessera/runtime";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { HostFlags } from "./flags.ts";
+import { quoted, storeWords } from "./paste-command.ts";
 import { visibleText } from "./visible-text.ts";
 
 /** How the wait ended without an answer. */
@@ -50,17 +51,9 @@ export function openCallText(tool: string, turnId: string, open: OpenCall, flags
 
 export type AgainFlags = Pick<HostFlags, "data" | "postgres" | "project" | "nats"> & { readonly bundle?: string };
 
-/** A command to paste. URLs may hold passwords, so they are left to whoever has them. */
-function againCommand(turnId: string, { data, postgres, nats, project, bundle }: AgainFlags): string {
-  const parts = ["tessera tools call --turn", turnId];
-  if (data !== undefined) parts.push("--data", quoted(data));
-  if (postgres !== undefined) parts.push("--postgres URL");
-  if (nats !== undefined) parts.push("--nats URL");
-  if (project !== "default") parts.push("--project", project);
-  if (bundle !== undefined) parts.push("--bundle", quoted(bundle));
-  return parts.join(" ");
-}
-
-function quoted(path: string): string {
-  return /^[\w./-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`;
+/** A command to paste. */
+function againCommand(turnId: string, flags: AgainFlags): string {
+  const { bundle } = flags;
+  const more = bundle === undefined ? [] : ["--bundle", quoted(bundle)];
+  return ["tessera tools call --turn", turnId, ...storeWords(flags), ...more].join(" ");
 }

@@ -6,7 +6,6 @@
 //   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
 //   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
 
-import { existsSync } from "node:fs";
 import {
   awaitToolCall,
   BUILTIN_RESOURCES,
@@ -17,6 +16,7 @@ import {
   type ToolCaller,
   type ToolHost,
 } from "@tessera/runtime";
+import { bundleHere } from "./bundle-here.ts";
 import { readArguments } from "./call-arguments.ts";
 import { tellWait, waitingFor } from "./call-wait.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -47,7 +47,6 @@ interface Asked {
   readonly open: OpenCall | null;
 }
 
-const BUNDLE_FILES = ["tessera.yaml", "goondan.yaml", "tessera.config.ts", "tessera.config.js", "tessera.config.mjs"];
 const WAIT_SECONDS_MAX = 86_400;
 /** A person who watches wonders sooner than a log is worth a line. */
 const TELL_AFTER_MS = { watched: 1_000, unwatched: 5_000 } as const;
@@ -90,7 +89,7 @@ async function withCaller<T>(
   const say = (text: string) => (flags.json === true ? undefined : terminal.err(`${visibleText(text)}\n`));
   const onWarning = warnings(flags, terminal);
   const onLog = ({ level, message }: { level: string; message: string }) => say(`${level.padEnd(5)} ${message}`);
-  const bundle = flags.bundle ?? (BUNDLE_FILES.some((file) => existsSync(file)) ? "." : undefined);
+  const bundle = flags.bundle ?? bundleHere();
   const resource = name?.split("__")[0] ?? "";
   const builtins = BUILTIN_RESOURCES.includes(resource) ? { builtins: resource } : {}; // C4
   const options = hostOptions({ ...builtins, ...flags }, terminal, bundle);

@@ -43,9 +43,11 @@ export async function toolsRegisterCommand(
   terminal: Terminal,
 ): Promise<ExitCode> {
   // All files are read before anything is written: a mistake in the last one changes nothing.
-  const definitions = files.flatMap(
-    (file) => parseToolUpload(readFile(file), { projectId: flags.project, file }).definitions,
-  );
+  const uploads = files.map((file) => parseToolUpload(readFile(file), { projectId: flags.project, file }));
+  for (const { file, line, column, pointer } of flags.json === true ? [] : uploads.flatMap(({ ignored }) => ignored)) {
+    terminal.err(`tessera: warning: ${file}:${line}:${column}: ${pointer} has no meaning here and is ignored\n`);
+  }
+  const definitions = uploads.flatMap((upload) => upload.definitions);
   const stored = await withNode(flags, terminal, WRITING, (node) => storeTools(node, flags.project, definitions));
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: stored })}\n`);
   else terminal.out(alignRows(stored.map(storedRow)));

@@ -60,7 +60,7 @@ export function openKernel(options: KernelOptions): Kernel {
       const values = [
         "worker_target" in role ? role.worker_target : null,
         "tool_target" in role ? role.tool_target : null,
-        "tool_target" in role ? (role.project ?? null) : null,
+        role.project ?? null,
         OVERDUE_MAX,
       ];
       const answer = await runOnce<{ wakes: Wake[]; commands: Command[] }>(world, "overdue_rings", values);

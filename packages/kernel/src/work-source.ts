@@ -11,8 +11,8 @@ import { repeatEvery } from "./repeat-every.ts";
 
 /** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
 export type WorkRole =
-  | { readonly worker_target: string }
   /** `project`: of this one only. */
+  | { readonly worker_target: string; readonly project?: string }
   | { readonly tool_target: string; readonly project?: string };
 
 export interface WorkSourceOptions {

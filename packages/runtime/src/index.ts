@@ -15,6 +15,7 @@
 export { startToolCaller, type ToolCaller } from "@tessera/agent";
 export { API_KEY_ROLES, type ApiKeyRole } from "@tessera/kernel";
 export { parseToolUpload } from "@tessera/tool/resources";
+export { agentPorts } from "./agent-ports.ts";
 export { awaitToolCall, callTool, type ToolCallAnswer } from "./call-tool.ts";
 export { connectExecutor, type ExecutorLink } from "./connect-executor.ts";
 export { type Agents, type AgentsOptions, openAgents } from "./open-agents.ts";

@@ -58,6 +58,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
   const worker = roles.includes("worker")
     ? await startAgentWorker({
         ...node,
+        project, // its local tools are the host's, and that is for one project
         models: createModels({ env, clock: node.clock, onWarning }),
         runner: host.runner,
         isHosted: host.isHosted,
@@ -69,7 +70,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
       })
     : null;
   const ui = roles.includes("ui")
-    ? await startUiWorker({ ...node, runner: host.runner, isHosted: host.isHosted, onWarning })
+    ? await startUiWorker({ ...node, project, runner: host.runner, isHosted: host.isHosted, onWarning })
     : null;
   const pmo = roles.includes("pmo")
     ? await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning })
@@ -116,6 +117,6 @@ async function readAgents(
     isEnvSet: (name) => Boolean(env[name]),
   });
   if (bundle.mistakes.length > 0) throw errorOfMistakes(bundle.mistakes as readonly [Mistake, ...Mistake[]]);
-  for (const { file, line, column, message } of bundle.warnings) onWarning(`${file}:${line}:${column}: ${message}`);
+  for (const { message } of bundle.warnings) onWarning(message);
   return bundle;
 }

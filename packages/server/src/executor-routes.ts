@@ -13,10 +13,14 @@ import {
   CONTROL_FIELDS,
   HEADERS,
   ID_PATTERN,
+  isAfterExecution,
+  isJsonObject,
+  isResultStatus,
   LONG_POLL_MS_MAX,
   NotFound,
   PolicyDenied,
   parseSubject,
+  RESULT_STATUSES,
 } from "@tessera/protocol";
 import Type from "typebox";
 import { callDocument } from "./call-document.ts";
@@ -161,8 +165,10 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       ...(author_id === undefined ? {} : { author_id }),
       ...(function_name === undefined ? {} : { function_name }),
     });
-    if (outcome.outcome === "rejected")
-      throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {});
+    if (outcome.outcome === "rejected") {
+      const why = outcome.code === "schema_invalid" ? whyMalformed(body) : undefined;
+      throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {}, why);
+    }
     if ("retry_at" in outcome) return { status: 200, body: { outcome: "accepted", retry_at: outcome.retry_at } };
     return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id: outcome.tool_result_card_id } };
   }
@@ -190,6 +196,19 @@ interface ReportBody {
   readonly error?: unknown;
   readonly after_execution?: unknown;
   readonly tool_result_card_id?: string;
+}
+
+/** What of a report the kernel could not take, in the words of whoever wrote it. */
+function whyMalformed({ status, error, after_execution }: ReportBody): string | undefined {
+  if (!isResultStatus(status)) return `status must be one of ${RESULT_STATUSES.join(", ")}`;
+  const said = isJsonObject(error) ? error : {};
+  const hasError = typeof said.code === "string" && typeof said.message === "string";
+  if (status !== "success" && !hasError) return `a ${status} report needs error: {code, message}, both strings`;
+  if (status === "success" && error !== undefined && error !== null) return "a success report has no error";
+  if (after_execution !== undefined && !isAfterExecution(after_execution)) {
+    return "after_execution must be suspend or terminate";
+  }
+  return undefined;
 }
 
 /** A pointer to a saved card, or the result itself. Both at once go through as both, and the kernel refuses them. */

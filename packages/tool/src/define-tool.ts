@@ -137,7 +137,7 @@ function optionsOf(spec: AnySpec): ToolOptions {
     retry: spec.retry && dropUndefined({ max_attempts, backoff }),
     timeoutMs: checkNumber(name, "timeoutMs", spec.timeoutMs, 1, TIMEOUT_MS_MAX),
     errorMessageLimit: checkNumber(name, "errorMessageLimit", spec.errorMessageLimit, 1, ERROR_MESSAGE_LIMIT_MAX),
-    placement: checkChoice(name, "placement", TOOL_PLACEMENTS, spec.placement) ?? "inline", // T3
+    placement: checkPlacement(name, spec.placement), // T3
     reconcile: spec.reconcile && true,
   });
 }
@@ -157,4 +157,13 @@ function deepFreeze<T>(value: T): T {
   if (typeof value !== "object" || value === null) return value;
   for (const member of Object.values(value)) deepFreeze(member);
   return Object.freeze(value);
+}
+
+/** T3: asking for isolation and getting none would be worse than being refused. */
+function checkPlacement(name: string, given: ToolPlacement | undefined): ToolPlacement {
+  const placement = checkChoice(name, "placement", TOOL_PLACEMENTS, given) ?? "inline";
+  if (placement !== "isolated") return placement;
+  const why =
+    "cannot be isolated: a function cannot move to another process. Put the handler into a module and declare it as a Tool resource with an entry, or leave the placement out";
+  throw mistake(name, "placement", why);
 }

@@ -9,6 +9,7 @@
 import { createHash } from "node:crypto";
 import type { Kernel, Row, WriteOutcome } from "@tessera/kernel";
 import { errorOf, isErrorCode, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { agentIdOf } from "../instance.ts";
 import type { AgentProfile } from "../profile.ts";
 import { instanceOf } from "../runtime/instances.ts";
 
@@ -89,7 +90,7 @@ async function moveInstances(
   for (let after = ""; ; ) {
     const rows = await kernel.reads.agents(projectId, { after, limit: PAGE });
     for (const row of rows) {
-      const profile = byName.get(instanceOf(row)?.agent_name ?? "");
+      const profile = byName.get(ownName(projectId, row) ?? "");
       const one = profile === undefined ? null : await moveInstance(kernel, row, profile, former);
       if (one !== null) moved.push(one);
     }
@@ -97,6 +98,14 @@ async function moveInstances(
     if (rows.length < PAGE || last === undefined) return moved;
     after = String(last.agent_id);
   }
+}
+
+/** The agent of a bundle that a row is an instance of: by its id, which only this package makes, not by what its metadata says. */
+function ownName(projectId: string, row: Row): string | null {
+  const instance = instanceOf(row);
+  if (instance === null) return null;
+  const { agent_name, instance_key } = instance;
+  return row.agent_id === agentIdOf(projectId, agent_name, instance_key) ? agent_name : null;
 }
 
 type FormerProfile = (boxId: string) => Promise<JsonObject | null>;

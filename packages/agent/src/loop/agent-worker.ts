@@ -2,7 +2,8 @@
 //
 //   W1. A wakeup names only an agent; the inbox decides what there is to do (faults N21, N22). Wakeups of one agent are
 //       coalesced: while its turn runs, one more look is remembered, however often the bell rings.
-//   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here.
+//   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here; one whose tool
+//       waits for another agent lends its place (lent-place.ts), or many such turns would wait for children that find none.
 //   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
 //       then told to let go. What is left is taken by others at the next sweep, from its last commit.
 //   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
@@ -13,6 +14,7 @@ import { getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protoc
 import { createProjectTools } from "@tessera/tool/catalog";
 import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
+import { type LentPlace, lentPlace } from "./lent-place.ts";
 import { workOnTurn } from "./work-on-turn.ts";
 import type { AgentWorkerOptions, LoopWorld } from "./world.ts";
 
@@ -30,6 +32,7 @@ const CONCURRENCY_DEFAULT = 16;
 const GRACE_DEFAULT_MS = 10_000;
 const IN_FLIGHT_MAX = 256;
 const STORE_AWAY_MS = 1_000;
+const STORE_AWAY_MAX_MS = 60_000;
 
 export async function startAgentWorker(options: AgentWorkerOptions): Promise<AgentWorker> {
   const { bus, kernel, clock, onWarning = () => undefined } = options;
@@ -42,23 +45,25 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     workerId: lease.workerId,
     isDraining: () => isDraining,
     tools: createProjectTools(kernel.reads, onWarning),
-    runtimeFor: (caller, signal) => createAgentRuntime({ kernel, clock, caller, signal, whileWaiting: withoutPlace }),
+    runtimeFor(caller, signal) {
+      const place = agents.get(`${caller.project_id}/${caller.agent_id}`)?.place;
+      return createAgentRuntime({
+        ...{ kernel, clock, caller, signal },
+        ...(place === undefined ? {} : { whileWaiting: (work) => place.lendDuring(work) }), // W2
+      });
+    },
   };
-  /** A turn whose tool waits for another agent's turn gives its place away meanwhile, or many such turns would wait for
-   *  children that find none (W2). */
-  async function withoutPlace<T>(work: () => Promise<T>): Promise<T> {
-    slots.give();
-    try {
-      return await work();
-    } finally {
-      await slots.take();
-    }
-  }
   const stopping = new AbortController();
   const counts = new Map<string, number>();
   let isDraining = false;
-  /** Agents at work here, and whether their bell rang meanwhile (W1). */
-  const agents = new Map<string, { isDirty: boolean }>();
+  /** Agents at work here, whether their bell rang meanwhile (W1), and their turn's place (W2). */
+  const agents = new Map<string, { isDirty: boolean; place?: LentPlace }>();
+  const running = new Set<Promise<void>>();
+
+  function wake(projectId: string, agentId: string): void {
+    const run = takeForward(projectId, agentId).finally(() => running.delete(run));
+    running.add(run);
+  }
 
   async function takeForward(project_id: string, agent_id: string): Promise<void> {
     const key = `${project_id}/${agent_id}`;
@@ -67,10 +72,13 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
       busy.isDirty = true;
       return;
     }
-    const state = { isDirty: true };
+    const state: { isDirty: boolean; place?: LentPlace } = { isDirty: true };
     agents.set(key, state);
     await slots.take(); // W2
+    const place = lentPlace(slots);
+    state.place = place;
     let reclaim = false;
+    let failures = 0;
     while (state.isDirty && !isDraining) {
       state.isDirty = false;
       try {
@@ -78,16 +86,19 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         const answer = await workOnTurn(world, agent, stopping.signal);
         counts.set(answer, (counts.get(answer) ?? 0) + 1);
         reclaim = false;
+        failures = 0;
       } catch (error) {
         // The store is away. Whether this worker holds the turn is not known now, so it asks again (W4).
         onWarning(`a turn of ${agent_id} was interrupted: ${String(error)}`);
         reclaim = true;
         state.isDirty = true;
-        await new Promise<void>((resolve) => void clock.after(STORE_AWAY_MS, resolve));
+        failures += 1;
+        const pauseMs = Math.min(STORE_AWAY_MS * 2 ** (failures - 1), STORE_AWAY_MAX_MS);
+        await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
       }
     }
     agents.delete(key);
-    slots.give();
+    place.release();
   }
 
   const sources: Subscription[] = [];
@@ -97,7 +108,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         bus,
         kernel,
         clock,
-        role: { worker_target: target },
+        role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
           durable: workerDurable(target) + (options.project === undefined ? "" : `_${options.project}`),
@@ -108,7 +119,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
           const agent = getHeader(delivery.headers, HEADERS.agent_id);
           delivery.ack();
           const isOurs = project !== undefined && (options.project === undefined || project === options.project);
-          if (isOurs && agent !== null) void takeForward(project, agent);
+          if (isOurs && agent !== null) wake(project, agent);
         },
         onWarning,
       }),
@@ -120,14 +131,12 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     get running() {
       return slots.taken;
     },
-    wake(projectId, agentId) {
-      void takeForward(projectId, agentId);
-    },
+    wake,
     async stop({ graceMs = GRACE_DEFAULT_MS } = {}) {
       isDraining = true;
       const grace = clock.after(graceMs, () => stopping.abort()); // W3
       await Promise.all(sources.map((source) => source.stop()));
-      await slots.idle();
+      await Promise.all(running); // also those whose place is lent
       grace.cancel();
       await lease.stop();
     },

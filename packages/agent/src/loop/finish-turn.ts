@@ -2,13 +2,24 @@
 //
 //   F1. Order of what observers hear: state idle, step completed or failed, task, the next wakeup (reference §7.4).
 //   F2. A turn that no answer of its agent ended gets a fallback deliverable that says why (reference §4.2).
+//   F3. A deliverable that the store refuses is replaced by one that says so: no turn stays open because of what was said in it.
 
-import type { JsonObject } from "@tessera/kernel";
-import type { CGError, ResultStatus, ToolResultContent } from "@tessera/protocol";
+import type { Json, JsonObject } from "@tessera/kernel";
+import {
+  type CGError,
+  type ErrorCode,
+  errorOf,
+  gateJson,
+  type ResultStatus,
+  type ToolResultContent,
+} from "@tessera/protocol";
 import type { ModelAnswer } from "../model-port.ts";
 import { stateMessage, stepMessage } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
 import type { LoopWorld, Turn } from "./world.ts";
+
+const OUTPUT_BYTES_MAX = 512 * 1_024;
+const EXCERPT_CHARS_MAX = 4_000;
 
 interface Ending {
   readonly status: ResultStatus;
@@ -116,13 +127,29 @@ async function finish(world: LoopWorld, turn: Turn, ending: Ending): Promise<voi
       cards,
       deliverable: { card_id: ids.mint("card"), content },
       ...(error_code === undefined ? {} : { error_code }),
-      ...(error_message === undefined ? {} : { error_message }),
+      ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
     },
     [stateMessage(turn, world, "idle", {}), stepMessage(turn, ids, step_id, phase)], // F1
   );
-  if (outcome.outcome === "rejected" && outcome.code !== "stale_epoch") {
-    world.onWarning(`turn ${turn.agent_turn_id} could not be finished: ${outcome.code}`);
-  }
+  if (outcome.outcome !== "rejected" || outcome.code === "stale_epoch") return;
+  world.onWarning(`turn ${turn.agent_turn_id} could not be finished as it should: ${outcome.code}`);
+  await finishAnyhow(world, turn, outcome.code);
+}
+
+/** F3. The deliverable was refused, and a turn that nobody ends would be held for ever: it ends with what can be stored. */
+async function finishAnyhow(world: LoopWorld, turn: Turn, code: ErrorCode): Promise<void> {
+  const message = "the turn's own deliverable could not be stored";
+  const outcome = await world.kernel.finishTurn({
+    ...turn,
+    status: "failed",
+    deliverable: {
+      card_id: world.ids.mint("card"),
+      content: fallback({ status: "failed", message, output: null, reason: code, results: 0 }),
+    },
+    error_code: code,
+    error_message: message,
+  });
+  if (outcome.outcome === "rejected" && outcome.code !== "stale_epoch") throw errorOf(outcome.code, message);
 }
 
 function usageOf({ provider, model, finish_reason, usage, response_cost }: ModelAnswer): JsonObject {
@@ -153,19 +180,33 @@ function fallback(facts: {
       kind: "fallback_deliverable",
       status: isPartial ? "partial" : "success",
       partial: isPartial,
-      message: facts.message,
+      message: clean(facts.message),
       fields: [
-        { name: "summary", value: facts.message },
-        { name: "output", value: facts.output as never },
+        { name: "summary", value: clean(facts.message) },
+        { name: "output", value: fitting(facts.output) },
         { name: "reason", value: facts.reason },
       ],
       diagnostics: {
         source: "agent_worker",
         tool_result_count: facts.results,
-        last_agent_thought: typeof last === "string" ? last : null,
+        last_agent_thought: typeof last === "string" ? last.slice(0, EXCERPT_CHARS_MAX).toWellFormed() : null,
         partial: isPartial,
         terminal_status: facts.status,
       },
     },
   };
+}
+
+/** What a card can hold: results of a step may be large together, though each fits alone. */
+function fitting(output: unknown): Json {
+  try {
+    return gateJson(output ?? null, { bytesMax: OUTPUT_BYTES_MAX }) as unknown as Json;
+  } catch {
+    return "too large for a deliverable; see the tool.result cards of this turn";
+  }
+}
+
+/** Text that the store takes: a model or a stranger's error may hold anything. */
+function clean(text: string): string {
+  return text.slice(0, EXCERPT_CHARS_MAX).toWellFormed().replaceAll("\0", "\ufffd");
 }

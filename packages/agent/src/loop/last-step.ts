@@ -15,17 +15,26 @@ export interface LastStep {
 export function lastStepOf(cards: readonly CardDocument[]): LastStep {
   const steps = cards.filter((card) => card.type === "agent.thought").length;
   const at = cards.findLastIndex((card) => card.type === "agent.thought");
-  const results = cards.slice(at + 1).flatMap((card) => {
-    if (card.type !== "tool.result" || !isJsonObject(card.content)) return [];
-    return [
-      { tool_name: String(card.metadata.function_name ?? ""), content: card.content as unknown as ToolResultContent },
-    ];
-  });
+  const order = callOrder(cards[at]);
+  const results = cards
+    .slice(at + 1)
+    .filter((card) => card.type === "tool.result" && isJsonObject(card.content))
+    // A worker that took the turn over has settled results in hand before those it ran itself.
+    .toSorted((a, b) => order.indexOf(a.tool_call_id ?? "") - order.indexOf(b.tool_call_id ?? ""))
+    .map((card) => ({
+      tool_name: String(card.metadata.function_name ?? ""),
+      content: card.content as unknown as ToolResultContent,
+    }));
   const ends = results.some(
     ({ content }) =>
       effectiveAfterExecution({ result: content.result, explicit: content.after_execution }) === "terminate",
   );
   return { steps, results, afterExecution: ends ? "terminate" : "suspend" };
+}
+
+function callOrder(thought: CardDocument | undefined): string[] {
+  const calls = Array.isArray(thought?.tool_calls) ? thought.tool_calls : [];
+  return calls.flatMap((call) => (isJsonObject(call) && typeof call.id === "string" ? [call.id] : []));
 }
 
 /** Names of tools that were called in this turn, and of those that succeeded. */

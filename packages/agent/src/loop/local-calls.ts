@@ -3,16 +3,42 @@
 //   L1. All calls of a step run at once; their results are applied in call order, in one commit, when all are in.
 //   L2. In a step that also has calls for others the head is suspended: each local call reports like any executor, with the
 //       capability of its attempt.
-//   L3. A call that lost its worker is run again only as its effect allows; the kernel has decided that already.
+//   L3. A call that lost its worker is run again only as its effect allows; the kernel has decided that already. What it
+//       settled itself is applied like the rest, also where nothing is left to run: an open step can neither go on nor end.
+//   L4. Each attempt has a runtime of its own: it names its operations from the first again (agent-runtime's R1), and what
+//       it still waits for when it is over nobody wants.
+//   L5. Once the turn was stopped, lost, or this process goes away nothing is reported: the call's effect decides.
+//   L6. A result of a mixed step is reported until it is taken: nobody else knows it, and its call would wait for its
+//       deadline while its worker lives.
+//   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
 
-import type { JsonObject, LocalCall, ResumeOutcome, TurnHold } from "@tessera/kernel";
-import { CALL_DEADLINE_MARGIN_MS, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
-import { type ToolDefinition, toolPolicy } from "@tessera/tool";
+import type { JsonObject, LocalCall, ResumeOutcome } from "@tessera/kernel";
+import {
+  buildErrorResultFromException,
+  CALL_DEADLINE_MARGIN_MS,
+  type ErrorCode,
+  errorOf,
+  TOOL_TIMEOUT_MS,
+  type ToolResultContent,
+} from "@tessera/protocol";
+import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
+import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
 import { resultCard } from "./step-cards.ts";
-import type { TurnSession } from "./turn-session.ts";
-import type { LoopWorld } from "./world.ts";
+import { openSession, readBox, type TurnSession } from "./turn-session.ts";
+import type { LoopWorld, Turn } from "./world.ts";
+
+const REPORT_AGAIN_FIRST_MS = 100;
+const REPORT_AGAIN_MAX_MS = 5_000;
+/** The content is at fault, not the reporter. */
+const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
+  "payload_too_large",
+  "too_deep",
+  "schema_invalid",
+  "forbidden_key",
+]);
 
 export interface CommittedStep {
   readonly step_id: string;
@@ -28,74 +54,105 @@ interface Outcome {
 
 /** L1. False: the turn is no longer ours. */
 export async function runStepLocals(session: TurnSession, step: CommittedStep): Promise<boolean> {
-  const results = await Promise.all(step.calls.map((call) => runPlanned(session, step, call)));
+  const results = await allEnded(step.calls.map((call) => runPlanned(session, step, call)));
   const names = new Map(step.calls.map(({ draft }) => [draft.tool_call_id, draft]));
   return await applyAll(session, step.step_id, results, names);
 }
 
 /** L2. Resolves when the local calls of the step have reported. */
 export async function sendReportsOfLocals(session: TurnSession, step: CommittedStep): Promise<void> {
-  await Promise.all(
+  await allEnded(
     step.calls.map(async (call) => {
       if (!call.draft.local || call.capability === null) return;
       const outcome = await runPlanned(session, step, call);
-      await report(session.world, session.turn, outcome, call.capability);
+      if (!session.signal.aborted) await report(session, outcome, call.capability); // L5
     }),
   );
 }
 
-/** Open local calls of an all-local step, given to this worker after another was lost. False: no longer ours. */
+/** L3. The open step of a turn that another worker lost. False: no longer ours. */
 export async function runOpenLocals(session: TurnSession, calls: readonly LocalCall[]): Promise<boolean> {
   const { turn, world } = session;
-  const step_id = turn.step_id ?? "";
-  const thought = session.cards.find((card) => card.type === "agent.thought" && card.metadata.step_id === step_id);
-  const message = {
-    card_id: thought?.card_id ?? "",
-    content: thought?.content,
-    tool_calls: thought?.tool_calls,
-    ...(thought === undefined ? {} : { created_at: thought.created_at }),
-  };
+  const step = stepOf(session);
   const settled = (turn.results ?? []).map((result) => ({
     tool_call_id: result.tool_call_id,
     content: result.content as unknown as ToolResultContent,
   }));
-  const ran = await Promise.all(
-    calls.map(async (call) => {
-      const definition = await pinnedDefinition(world, turn.project_id, call);
-      return { tool_call_id: call.tool_call_id, content: await run(session, { step_id, message }, call, definition) };
-    }),
+  const definitions = await Promise.all(calls.map((call) => pinnedDefinition(world, turn.project_id, call)));
+  const ran = await allEnded(
+    calls.map(async (call, n) => ({
+      tool_call_id: call.tool_call_id,
+      content: await run(session, step, call, definitions[n] ?? null),
+    })),
   );
-  const names = new Map(calls.map((call) => [call.tool_call_id, { tool_name: call.tool_name, author_id: "" }]));
-  return await applyAll(session, step_id, [...settled, ...ran], names);
+  const open = [...(turn.results ?? []), ...calls];
+  const names = new Map(open.map((call) => [call.tool_call_id, { tool_name: call.tool_name, author_id: "" }]));
+  return await applyAll(session, step.step_id, [...settled, ...ran], names);
 }
 
-/** Open local calls of a suspended step (L2) whose worker was lost. */
+/** Open local calls of a suspended step (L2) whose worker was lost: run as they would have been, layers included. */
 export async function runMixedLocals(
   world: LoopWorld,
   agent: { readonly project_id: string; readonly agent_id: string },
   outcome: Extract<ResumeOutcome, { outcome: "nothing" }>,
   stopping: AbortSignal,
 ): Promise<void> {
-  await Promise.all(
-    (outcome.local_calls ?? []).map(async (call) => {
-      const row = await world.kernel.reads.call(agent.project_id, call.tool_call_id);
-      if (row === null) return;
-      const hold: TurnHold = { ...agent, agent_turn_id: String(row.agent_turn_id), turn_epoch: Number(row.turn_epoch) };
-      const context: LocalCallContext = {
-        ...hold,
-        channel_id: String(row.channel_id),
-        step_id: String(row.step_id),
-        parent_step_id: row.parent_step_id === null ? null : String(row.parent_step_id),
-        trace_id: String(row.trace_id),
-        span_id: String(row.span_id),
-        recursion_depth: Number(row.recursion_depth),
-        message: { card_id: "", content: { text: "" }, tool_calls: [{ id: call.tool_call_id, name: call.tool_name }] },
-      };
-      const definition = await pinnedDefinition(world, agent.project_id, call);
-      const content = await runInvocation(world, call, context, definition, stopping);
-      await report(world, hold, { tool_call_id: call.tool_call_id, content }, outcome.capability);
-    }),
-  );
+  const calls = outcome.local_calls ?? [];
+  const turn = calls.length === 0 ? null : await suspendedTurn(world, agent, outcome);
+  if (turn === null) return;
+  const session = await openSession(world, turn, stopping);
+  const step = stepOf(session);
+  const runAll = () =>
+    allEnded(
+      calls.map(async (call) => {
+        const definition = await pinnedDefinition(world, agent.project_id, call);
+        const content = await run(session, step, call, definition);
+        if (session.signal.aborted) return; // L5
+        await report(session, { tool_call_id: call.tool_call_id, content }, outcome.capability);
+      }),
+    ).then(() => undefined);
+  try {
+    await (world.extensions === undefined ? runAll() : world.extensions.aroundTurn(session, runAll));
+  } finally {
+    session.close();
+  }
+}
+
+/** A turn that waits, as it would be handed out if it could go on. */
+async function suspendedTurn(
+  { kernel }: LoopWorld,
+  agent: { readonly project_id: string; readonly agent_id: string },
+  outcome: Extract<ResumeOutcome, { outcome: "nothing" }>,
+): Promise<Turn | null> {
+  const row = outcome.agent_turn_id === null ? null : await kernel.reads.turn(agent.project_id, outcome.agent_turn_id);
+  if (row === null) return null;
+  return {
+    ...(row as unknown as Turn),
+    ...agent,
+    outcome: "accepted",
+    state: "resumed",
+    turn_epoch: outcome.turn_epoch,
+    step_id: typeof row.current_step_id === "string" ? row.current_step_id : null,
+    after_execution: "suspend",
+    results: null,
+    local_calls: outcome.local_calls,
+    capability: outcome.capability,
+  };
+}
+
+/** The step that the session's turn is in, for an invocation's context. */
+function stepOf(session: TurnSession): Pick<LocalCallContext, "step_id" | "message"> {
+  const step_id = session.turn.step_id ?? "";
+  const thought = session.cards.find((card) => card.type === "agent.thought" && card.metadata.step_id === step_id);
+  return {
+    step_id,
+    message: {
+      card_id: thought?.card_id ?? "",
+      content: thought?.content,
+      tool_calls: thought?.tool_calls,
+      ...(thought === undefined ? {} : { created_at: thought.created_at }),
+    },
+  };
 }
 
 async function runPlanned(
@@ -123,7 +180,8 @@ async function run(
   definition: ToolDefinition | null,
 ): Promise<ToolResultContent> {
   const { turn, world } = session;
-  const { channel_id, parent_step_id, trace_id, span_id, recursion_depth } = turn;
+  const { channel_id, parent_step_id, trace_id, recursion_depth } = turn;
+  const span_id = activeSpanId() ?? turn.span_id;
   const { project_id, agent_id, agent_turn_id, turn_epoch } = turn;
   const context: LocalCallContext = {
     ...{
@@ -156,16 +214,31 @@ async function runInvocation(
 ): Promise<ToolResultContent> {
   const policy = definition === null ? null : toolPolicy(definition);
   return await runLocalCall(localInvocation(order, context, definition), {
-    runner: world.runner,
+    runner: withRuntime(world, { ...context, tool_call_id: order.tool_call_id }),
     clock: world.clock,
     attemptsMax: policy?.attempts_max ?? 1,
     backoffMs: policy?.backoff_ms ?? 0,
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
     signal,
-    runtime: world.runtimeFor({ ...context, tool_call_id: order.tool_call_id }, signal),
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
     onProgress: (update) => world.onProgress?.(order.tool_call_id, update),
   });
+}
+
+/** L4 */
+function withRuntime(world: LoopWorld, caller: RuntimeCaller): ToolRunner {
+  return {
+    async run(invocation, options) {
+      const over = new AbortController();
+      const signal = AbortSignal.any([options.signal, over.signal]);
+      try {
+        return await world.runner.run(invocation, { ...options, runtime: world.runtimeFor(caller, signal) });
+      } finally {
+        over.abort();
+      }
+    },
+    close: () => world.runner.close(),
+  };
 }
 
 /** Commit points C and D in one. What the kernel settled meanwhile keeps its outcome, so the cards are read back then. */
@@ -183,30 +256,59 @@ async function applyAll(
     throw errorOf(outcome.code, "the results of the step could not be applied"); // or the turn would be held for ever
   }
   const written = outcome.outcome === "duplicate" ? [] : outcome.results;
-  const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
-  session.append(
-    written.flatMap((each) => {
-      const content = results.find((result) => result.tool_call_id === each.tool_call_id)?.content;
-      const { tool_name = "", author_id = "" } = calls.get(each.tool_call_id) ?? {};
-      if (content === undefined) return [];
-      const call = { tool_call_id: each.tool_call_id, tool_name, author_id };
-      const kept = { ...content, status: each.status, after_execution: each.after_execution };
-      return [resultCard(turn, step_id, call, { card_id: each.tool_result_card_id, content: kept, created_at })];
-    }),
-  );
+  const said = new Map(results.map((result) => [result.tool_call_id, result.content]));
+  const isAsSaid = written.length > 0 && written.every((each) => said.get(each.tool_call_id)?.status === each.status);
+  const cards = isAsSaid ? written.flatMap(cardOf) : await storedResults(session, step_id);
+  session.append(cards);
+  countResults(cards);
   return true;
+
+  function cardOf({ tool_call_id, tool_result_card_id: card_id, after_execution }: (typeof written)[number]) {
+    const content = said.get(tool_call_id);
+    const call = calls.get(tool_call_id);
+    if (content === undefined || call === undefined) return [];
+    const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
+    const result = { card_id, content: { ...content, after_execution }, created_at };
+    return [resultCard(turn, step_id, { tool_call_id, ...call }, result)];
+  }
 }
 
-async function report(world: LoopWorld, hold: TurnHold, { tool_call_id, content }: Outcome, capability: string) {
-  const { project_id } = hold;
-  const outcome = await world.kernel.report({
-    project_id,
-    tool_call_id,
-    capability,
-    content,
-    principal: world.workerId(),
-  });
-  if (outcome.outcome === "rejected") world.onWarning(`the result of ${tool_call_id} was not taken: ${outcome.code}`);
+async function storedResults({ world, turn }: TurnSession, step_id: string) {
+  const cards = await readBox(world, turn.project_id, turn.output_box_id, turn.box_start);
+  return cards.filter((card) => card.type === "tool.result" && card.metadata.step_id === step_id);
+}
+
+/** L6. Sent again while the store is away; refused for its content, the call says that its tool ran. */
+async function report(session: TurnSession, outcome: Outcome, capability: string): Promise<void> {
+  const { world, turn, signal } = session;
+  const { tool_call_id } = outcome;
+  const hold = { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId() };
+  let { content } = outcome;
+  for (let pauseMs = REPORT_AGAIN_FIRST_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, REPORT_AGAIN_MAX_MS)) {
+    try {
+      const answer = await world.kernel.report({ ...hold, content });
+      if (answer.outcome !== "rejected") return;
+      world.onWarning(`the result of ${tool_call_id} was not taken: ${answer.code}`);
+      if (!CONTENT_CODES.has(answer.code) || content.error?.code === "result_not_serializable") return;
+      content = refusedContent(content, answer.code);
+    } catch (error) {
+      world.onWarning(`the result of ${tool_call_id} is sent again: ${String(error)}`);
+      await new Promise<void>((resolve) => void world.clock.after(pauseMs, resolve));
+    }
+  }
+}
+
+function refusedContent({ after_execution }: ToolResultContent, code: ErrorCode): ToolResultContent {
+  const error = errorOf("result_not_serializable", `the tool ran, but its result was refused: ${code}`);
+  return { ...buildErrorResultFromException(error), after_execution };
+}
+
+/** L7. All of them, or the first failure once none of them runs any more. */
+async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
+  const ended = await Promise.allSettled(work);
+  const failed = ended.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  return ended.map((each) => (each as PromiseFulfilledResult<T>).value);
 }
 
 async function pinnedDefinition(world: LoopWorld, projectId: string, call: LocalCall): Promise<ToolDefinition | null> {

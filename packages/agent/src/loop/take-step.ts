@@ -3,6 +3,8 @@
 //   P1. The order of reference §7.4: step started, state running, stream, commit, then what the commit made true.
 //   P2. A call is committed before it is run or sent, also one that is refused: every call of a message has a result.
 //   P3. A model that names a call id already taken gets ours instead, and the step is committed with those.
+//   P4. What a model wrote becomes text that the store takes (no NUL, no half of a pair, not longer than a card) before it is
+//       used: a thought that cannot be stored would stop its turn.
 
 import type { CallDraft } from "@tessera/kernel";
 import { CALLS_PER_STEP_MAX, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
@@ -17,6 +19,8 @@ import { SUBMIT_RESULT } from "./submit-result.ts";
 import { chunkStream, stateMessage, stepMessage, tell } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
 
+const TEXT_CHARS_MAX = 256 * 1_024;
+
 /** `next`: all results are in, think again. `waits`: others have the calls. `ended`: the turn is over, or not ours. */
 export type StepEnd = "next" | "waits" | "ended";
 
@@ -27,7 +31,14 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
     stepMessage(turn, world.ids, step_id, "started"),
     stateMessage(turn, world, "running", { activity: "thinking" }),
   ]); // P1
-  const run = (offered = session.offered) => thinkAndAct({ ...session, offered }, step, step_id);
+  const stepsLeft = session.profile.max_steps - step;
+  // What is offered is also all that may be called (faults T6): a last step can only end the turn.
+  const run = (tools = session.offered) => {
+    // A mind knows its own steps: its only one may be a call.
+    const offered =
+      world.mind === undefined ? offeredForBudget(tools, stepsLeft, session.profile.must_end_with) : tools;
+    return thinkAndAct({ ...session, offered }, step, step_id);
+  };
   try {
     return await (world.extensions === undefined ? run() : world.extensions.aroundStep(session, step, run));
   } catch (error) {
@@ -59,9 +70,7 @@ async function think(session: TurnSession, step: number, step_id: string): Promi
   const { world, turn, profile } = session;
   if (world.mind !== undefined) return world.mind.think(turn);
   const stepsLeft = profile.max_steps - step;
-  const tools = offeredForBudget(session.offered, stepsLeft, profile.must_end_with).map(({ definition }) =>
-    modelTool(definition),
-  );
+  const tools = session.offered.map(({ definition }) => modelTool(definition));
   const stream = chunkStream(world, turn, step_id);
   const call: ModelCall = {
     model: profile.model,
@@ -85,7 +94,7 @@ async function think(session: TurnSession, step: number, step_id: string): Promi
     ...(answer.usage === undefined ? {} : { usage: { ...answer.usage } }),
     ...(answer.response_cost === undefined ? {} : { response_cost: answer.response_cost }),
   });
-  return answer;
+  return storable(answer);
 }
 
 /** Commit point A. Null: the turn is no longer ours. */
@@ -206,4 +215,11 @@ function thoughtMetadata(answer: ModelAnswer, dropped: number) {
     ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
     ...(dropped > 0 ? { too_many_calls: dropped } : {}),
   };
+}
+
+/** P4 */
+function storable(answer: ModelAnswer): ModelAnswer {
+  const clean = (text: string) => text.slice(0, TEXT_CHARS_MAX).toWellFormed().replaceAll("\0", "\ufffd");
+  const { reasoning } = answer;
+  return { ...answer, text: clean(answer.text), ...(reasoning === undefined ? {} : { reasoning: clean(reasoning) }) };
 }

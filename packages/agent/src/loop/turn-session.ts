@@ -75,13 +75,14 @@ async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> 
 }
 
 /** S3 */
-async function readBox(
-  world: LoopWorld,
+export async function readBox(
+  world: Pick<LoopWorld, "kernel">,
   projectId: string,
   boxId: string,
+  start = 0,
 ): Promise<(CardDocument & { pos: number })[]> {
   const cards: (CardDocument & { pos: number })[] = [];
-  for (let from = 0; ; ) {
+  for (let from = start; ; ) {
     const page = await world.kernel.reads.boxCards(projectId, boxId, { from, limit: PAGE });
     cards.push(...page);
     const last = page.at(-1);

@@ -5,8 +5,8 @@
 //   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
 //   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
 
-import { CGError, isJsonObject } from "@tessera/protocol";
-import { countResults, traceTurn } from "../telemetry/telemetry.ts";
+import { CGError } from "@tessera/protocol";
+import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { failTurn, finishByMind, finishByResults, finishBySteps } from "./finish-turn.ts";
 import { lastStepOf } from "./last-step.ts";
 import { runMixedLocals, runOpenLocals } from "./local-calls.ts";
@@ -41,9 +41,12 @@ async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSigna
   const run = () => runTurn(session, outcome);
   const { extensions } = world;
   try {
-    await traceTurn(outcome, session.agentName, () =>
-      extensions === undefined ? run() : extensions.aroundTurn(session, run),
-    );
+    await traceTurn(outcome, {
+      agentName: session.agentName,
+      parentOf: async () =>
+        (await world.kernel.reads.turn(outcome.project_id, outcome.agent_turn_id))?.parent_traceparent,
+      work: () => (extensions === undefined ? run() : extensions.aroundTurn(session, run)),
+    });
   } catch (error) {
     if (session.signal.aborted) return; // T2: stopped, lost, or going away
     await failOrThrow(world, outcome, error); // T3
@@ -53,13 +56,10 @@ async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSigna
 }
 
 async function runTurn(session: TurnSession, taken: Turn): Promise<void> {
-  const applied = (taken.results ?? []).map(({ tool_name, status, content }) => {
-    const code = isJsonObject(content.error) ? String(content.error.code) : undefined;
-    return { tool_name, status, code };
-  });
-  countResults(applied, null);
+  if (taken.state === "resumed") countResumed(session.cards);
   // A step that lost its worker: what is open is run, and what the kernel settled meanwhile is applied, even if that is all.
-  const isStepOpen = (taken.local_calls ?? []).length > 0 || (taken.state === "started" && applied.length > 0);
+  const isStepOpen =
+    (taken.local_calls ?? []).length > 0 || (taken.state === "started" && (taken.results ?? []).length > 0);
   if (isStepOpen) {
     const isOurs = await runOpenLocals(session, taken.local_calls ?? []);
     if (!isOurs) return;

@@ -3,7 +3,8 @@
 //   R1. An operation is named by (tool call, ordinal): a tool that runs again after a crash and does the same things in the
 //       same order starts nothing twice, and finds the answers of what it had started.
 //   R2. A request waits for the child's turn and not for its process; how long is the tool's own limit.
-//   R3. A blocking request that would come back to an agent that waits for it would wait for ever, so it is refused.
+//   R3. A blocking request that would come back to an agent that waits for it would wait for ever, so it is refused. Who was
+//       sent a message is not waited for: it may ask its sender, who gets to it when its own turn is over.
 //   R4. Depth, trace and turn budget are the kernel's to check; a refusal is an error that the tool can read.
 
 import { createHash } from "node:crypto";
@@ -13,13 +14,13 @@ import {
   type AgentEvent,
   type AgentRuntimeRequestOptions,
   type AgentToolRuntime,
-  type JsonValue,
   type SpawnedAgentInfo,
   ToolError,
 } from "@tessera/tool";
 import type { AgentProfile } from "../profile.ts";
 import { activeSpanId } from "../telemetry/telemetry.ts";
-import { ensureInstance, type Instance, instanceOf } from "./instances.ts";
+import { AWAITED, awaitTurn, isWaitingFor, responseOf } from "./awaited-turn.ts";
+import { ensureInstance, type Instance, type InstanceRequest, instanceOf } from "./instances.ts";
 
 /** The call on whose behalf the runtime acts. */
 export interface RuntimeCaller {
@@ -43,10 +44,9 @@ export interface AgentRuntimeOptions {
   readonly whileWaiting?: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-const LOOK_FIRST_MS = 20;
-const LOOK_MAX_MS = 500;
-/** Deeper chains are refused by the kernel anyway. */
-const CHAIN_MAX = 32;
+/** Of the agent's name in a key that is made up: the whole is at most 128 characters. */
+const KEY_NAME_CHARS_MAX = 100;
+const PAGE = 1_000;
 
 export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRuntime {
   const { kernel, caller } = options;
@@ -55,12 +55,17 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
     next += 1;
     return next - 1;
   };
-  const self = selfOf(kernel, caller);
+  // Read when first needed: most tools ask nothing of other agents.
+  let known: Promise<Self> | null = null;
+  const self = () => {
+    known ??= selfOf(kernel, caller);
+    return known;
+  };
 
   return {
     async request(target, event, given = {}) {
       const ordinal = take();
-      const instance = await targetOf(options, await self, target, event);
+      const instance = await targetOf(options, await self(), target, event);
       if (instance === null) throw unknownAgent(target);
       if (given.async !== true && (await isWaitingFor(kernel, caller, instance.agent_id))) {
         throw new ToolError(`${target} waits for this call: the request would wait for ever`, {
@@ -68,7 +73,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
           suggestion: "Use send, or ask another agent.",
         }); // R3
       }
-      const turn = await enqueue(options, instance, event, ordinal);
+      const turn = await enqueue(options, { instance, event, ordinal, isAwaited: given.async !== true });
       if (given.async === true) {
         return { eventId: event.id, target, correlationId: turn.correlation_id, accepted: true, async: true };
       }
@@ -89,37 +94,34 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
 
     async send(target, event) {
       const ordinal = take();
-      const instance = await targetOf(options, await self, target, event);
+      const instance = await targetOf(options, await self(), target, event);
       if (instance === null) return { eventId: event.id, target, accepted: false };
-      await enqueue(options, instance, event, ordinal);
+      await enqueue(options, { instance, event, ordinal, isAwaited: false });
       return { eventId: event.id, target, accepted: true };
     },
 
     async spawn(target, given = {}) {
       const ordinal = take();
-      const { agentName, instanceKey } = await self;
-      const key = given.instanceKey?.trim() || `${target}-instance-${operationId(caller, ordinal).slice(-12)}`;
-      const instance = await ensureInstance(kernel, {
-        project_id: caller.project_id,
-        agent_name: target,
-        instance_key: key,
-        owner_agent_id: caller.agent_id,
-        owner: { agent_name: agentName, instance_key: instanceKey },
+      const operation = operationId(caller, ordinal);
+      const made = `${target.slice(0, KEY_NAME_CHARS_MAX)}-instance-${operation.slice(-12)}`;
+      const instance_key = given.instanceKey?.trim() || made;
+      const instance = await memberInstance(options, await self(), target, {
+        ...{ instance_key, operation },
         ...(given.cwd === undefined ? {} : { cwd: given.cwd }),
       });
       if (instance === null) throw unknownAgent(target);
-      const cwd = given.cwd === undefined ? {} : { cwd: given.cwd };
-      return { target, instanceKey: key, spawned: instance.isNew, ...cwd };
+      const cwd = instance.cwd === undefined ? {} : { cwd: instance.cwd };
+      return { target, instanceKey: instance_key, spawned: instance.isNew, ...cwd };
     },
 
     async list({ includeAll = false } = {}) {
       const filter = includeAll ? {} : { owner_agent_id: caller.agent_id };
-      const rows = await kernel.reads.agents(caller.project_id, filter);
+      const rows = await allAgents(kernel, caller.project_id, filter);
       return { agents: rows.flatMap(spawnedAgent).toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)) };
     },
 
     async catalog() {
-      const { agentName, profile } = await self;
+      const { agentName, profile } = await self();
       const names = (await kernel.reads.profiles(caller.project_id)).map((row) => row.name);
       const available = [...(profile.swarm?.agents ?? names)].toSorted();
       return {
@@ -154,29 +156,54 @@ async function selfOf(kernel: Kernel, caller: RuntimeCaller): Promise<Self> {
 
 /** The caller's own instance key where the event names none (reference Part 3, row 48). */
 async function targetOf(
-  { kernel, caller }: AgentRuntimeOptions,
+  options: AgentRuntimeOptions,
   self: Self,
   target: string,
   event: AgentEvent,
 ): Promise<Instance | null> {
+  const instance_key = event.instanceKey?.trim() || self.instanceKey;
+  return await memberInstance(options, self, target, { instance_key });
+}
+
+/** An instance of a defined agent of the caller's swarm, made where there is none. Null: there is no such agent. */
+async function memberInstance(
+  { kernel, caller: { project_id, agent_id } }: AgentRuntimeOptions,
+  self: Self,
+  target: string,
+  wanted: Pick<InstanceRequest, "instance_key" | "cwd" | "operation">,
+): Promise<Instance | null> {
   const members = self.profile.swarm?.agents;
   if (members !== undefined && !members.includes(target)) return null;
-  const instance_key = event.instanceKey ?? self.instanceKey;
+  if ((await kernel.reads.profile(project_id, target)) === null) return null;
   return await ensureInstance(kernel, {
-    project_id: caller.project_id,
+    ...wanted,
+    project_id,
     agent_name: target,
-    instance_key,
-    owner_agent_id: caller.agent_id,
+    owner_agent_id: agent_id,
     owner: { agent_name: self.agentName, instance_key: self.instanceKey },
   });
 }
 
+async function allAgents(kernel: Kernel, projectId: string, filter: { owner_agent_id?: string }): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (let after = ""; ; after = String(rows.at(-1)?.agent_id)) {
+    const page = await kernel.reads.agents(projectId, { ...filter, after, limit: PAGE });
+    rows.push(...page);
+    if (page.length < PAGE) return rows;
+  }
+}
+
 async function enqueue(
   { kernel, caller }: AgentRuntimeOptions,
-  instance: Instance,
-  event: AgentEvent,
-  ordinal: number,
+  order: {
+    readonly instance: Instance;
+    readonly event: AgentEvent;
+    readonly ordinal: number;
+    /** Whether the caller waits for the turn (R3). */
+    readonly isAwaited: boolean;
+  },
 ) {
+  const { instance, event, ordinal, isAwaited } = order;
   const id = operationId(caller, ordinal);
   const span_id = activeSpanId();
   const outcome = await kernel.enqueueTurn({
@@ -196,55 +223,16 @@ async function enqueue(
         card_id: `card_${id}`,
         type: "task.instruction",
         author_id: caller.agent_id,
-        content: { text: event.input ?? "" },
+        // Never blank: a model that is asked nothing has nothing to answer.
+        content: { text: event.input?.trim() ? event.input : `[${event.type}]` },
         metadata: { event_id: event.id, event_type: event.type, ...(event.metadata ? { event: event.metadata } : {}) },
       },
     ],
     display_name: instance.agent_name,
+    metadata: { tool_call_id: caller.tool_call_id, [AWAITED]: isAwaited },
   });
   if (outcome.outcome !== "rejected") return outcome; // a duplicate is the same operation again (R1)
   throw new ToolError(`${instance.agent_name} did not take the request: ${outcome.code}`, { code: outcome.code }); // R4
-}
-
-/** R2. Null: not within the time. */
-async function awaitTurn(
-  { kernel, clock, caller, signal }: AgentRuntimeOptions,
-  turnId: string,
-  timeoutMs: number,
-): Promise<Row | null> {
-  const until = clock.monotonicMs() + timeoutMs;
-  for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-    const turn = await kernel.reads.turn(caller.project_id, turnId);
-    if (turn?.ended_at) return turn;
-    if (signal?.aborted) throw new ToolError("the call was canceled", { code: "canceled" });
-    if (clock.monotonicMs() >= until) return null;
-    await new Promise<void>((resolve) => void clock.after(Math.min(pauseMs, until - clock.monotonicMs()), resolve));
-  }
-}
-
-/** The deliverable's text where it is text, else its JSON. A turn that failed is an error with its code. */
-async function responseOf({ kernel, caller }: AgentRuntimeOptions, target: string, turn: Row): Promise<JsonValue> {
-  if (turn.status !== "success" && turn.status !== "partial") {
-    const code = typeof turn.error_code === "string" ? turn.error_code : "AGENT_REQUEST_ERROR";
-    throw new ToolError(`${target} ended ${turn.status}: ${turn.error_message ?? code}`, { code });
-  }
-  const [card] = await kernel.reads.cards(caller.project_id, [String(turn.deliverable_card_id)]);
-  const content = card?.content;
-  if (isJsonObject(content) && typeof content.text === "string") return content.text;
-  return (isJsonObject(content) ? (content.data ?? null) : null) as JsonValue;
-}
-
-/** Whether the target waits, directly or through others, for the turn that asks (R3). */
-async function isWaitingFor(kernel: Kernel, caller: RuntimeCaller, targetId: string): Promise<boolean> {
-  if (targetId === caller.agent_id) return true;
-  let turnId: string | null = caller.agent_turn_id;
-  for (let n = 0; turnId !== null && n < CHAIN_MAX; n += 1) {
-    const turn: Row | null = await kernel.reads.turn(caller.project_id, turnId);
-    if (turn === null) return false;
-    if (turn.parent_agent_id === targetId) return true;
-    turnId = typeof turn.parent_agent_turn_id === "string" ? turn.parent_agent_turn_id : null;
-  }
-  return false;
 }
 
 function spawnedAgent(row: Row): SpawnedAgentInfo[] {

@@ -3,6 +3,8 @@
 //   N1. An undefined name is never made up: only a name that has a profile in the project can get an instance.
 //   N2. (name, instance key) is one agent; whoever comes second gets the one that is there, and its first owner stays.
 //   N3. An instance keeps the profile it was made with until its bundle is deployed again.
+//   N4. The operation that made an instance is kept with it: the same operation again is told the same.
+//   N5. An id of ours that somebody else has taken is nobody's instance: it may run with another profile.
 
 import type { Kernel } from "@tessera/kernel";
 import { errorOf, isInstanceKey, isJsonObject } from "@tessera/protocol";
@@ -12,8 +14,9 @@ export interface Instance {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly instance_key: string;
-  /** Made by this request. */
+  /** Made by this request, or by the same operation when it ran before (N4). */
   readonly isNew: boolean;
+  readonly cwd?: string;
 }
 
 export interface InstanceRequest {
@@ -23,6 +26,13 @@ export interface InstanceRequest {
   readonly owner_agent_id?: string;
   readonly owner?: { readonly agent_name: string; readonly instance_key: string };
   readonly cwd?: string;
+  /** Names what makes it, where that may be done again (N4). */
+  readonly operation?: string;
+}
+
+/** What is stored with a roster row. */
+interface StoredInstance extends InstanceMetadata {
+  readonly operation?: string;
 }
 
 /** Null: no agent of this name is defined (N1). */
@@ -31,16 +41,26 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
   if (!isInstanceKey(instance_key)) throw errorOf("bad_request", "instanceKey must match [A-Za-z0-9_:.@-]{1,128}");
   const agent_id = agentIdOf(project_id, agent_name, instance_key);
   const known = { agent_id, agent_name, instance_key };
-  if ((await kernel.reads.agent(project_id, agent_id)) !== null) return { ...known, isNew: false }; // N2
+  const row = await kernel.reads.agent(project_id, agent_id);
+  if (row !== null) {
+    const found = instanceOf(row);
+    if (found?.agent_name !== agent_name || found.instance_key !== instance_key) {
+      throw errorOf("conflict", `the agent ${agent_id} exists and is no instance of ${agent_name}`); // N5
+    }
+    const { operation, cwd } = (instanceOf(row) ?? {}) as Partial<StoredInstance>;
+    const isNew = operation !== undefined && operation === request.operation; // N4
+    return { ...known, isNew, ...(cwd === undefined ? {} : { cwd }) }; // N2
+  }
   const profile = await kernel.reads.profile(project_id, agent_name);
   if (profile === null) return null;
-  const metadata: InstanceMetadata = {
+  const metadata: StoredInstance = {
     agent_name,
     instance_key,
     ...(request.owner === undefined
       ? {}
       : { owner_agent: request.owner.agent_name, owner_instance_key: request.owner.instance_key }),
     ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    ...(request.operation === undefined ? {} : { operation: request.operation }),
   };
   const outcome = await kernel.putAgent({
     project_id,
@@ -53,7 +73,7 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     metadata: { ...metadata },
   });
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, `no instance of ${agent_name} could be made`);
-  return { ...known, isNew: true };
+  return { ...known, isNew: true, ...(request.cwd === undefined ? {} : { cwd: request.cwd }) };
 }
 
 /** The instance behind a roster row. */

@@ -5,7 +5,9 @@
 //       the span that asked for it, a call the id of the turn's span, so that every process can hang its own below.
 //   T2. A turn may be worked on by several processes, one after the other: each stretch is its own `invoke_agent` span below
 //       the span that asked for the turn.
-//   T3. Attributes follow the GenAI conventions. Arguments, results and texts are never among them.
+//   T3. A child with a trace of its own (fork_join: fifty children in one trace are not readable) has a link to the span
+//       that asked for it.
+//   T4. Attributes follow the GenAI conventions. Arguments, results and texts are never among them.
 
 import {
   type Attributes,
@@ -19,7 +21,8 @@ import {
   TraceFlags,
   trace,
 } from "@opentelemetry/api";
-import { CGError } from "@tessera/protocol";
+import type { CardDocument } from "@tessera/kernel";
+import { CGError, isJsonObject, parseTraceparent } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall } from "../model-port.ts";
 
 const SCOPE = "@tessera/agent";
@@ -31,10 +34,20 @@ export interface TracedTurn {
   readonly agent_turn_id: string;
   readonly trace_id: string;
   readonly span_id: string;
+  readonly parent_agent_turn_id: string | null;
 }
 
 /** T2 */
-export async function traceTurn<T>(turn: TracedTurn, agentName: string, work: () => Promise<T>): Promise<T> {
+export async function traceTurn<T>(
+  turn: TracedTurn,
+  options: {
+    readonly agentName: string;
+    /** The `traceparent` of whoever asked for the turn (T3). Read only where spans are recorded. */
+    readonly parentOf: () => Promise<unknown>;
+    readonly work: () => Promise<T>;
+  },
+): Promise<T> {
+  const { agentName, parentOf, work } = options;
   const attributes = {
     "gen_ai.operation.name": "invoke_agent",
     "gen_ai.agent.name": agentName,
@@ -42,13 +55,20 @@ export async function traceTurn<T>(turn: TracedTurn, agentName: string, work: ()
     "cg.project_id": turn.project_id,
     "cg.agent_turn_id": turn.agent_turn_id,
   };
-  return await inSpan(
-    `invoke_agent ${agentName}`,
-    SpanKind.INTERNAL,
-    attributes,
-    work,
-    remote(turn.trace_id, turn.span_id),
-  );
+  const linked = async (span: Span) => {
+    if (span.isRecording() && turn.parent_agent_turn_id !== null) linkParent(span, turn, await parentOf());
+    return await work();
+  };
+  const parent = remote(turn.trace_id, turn.span_id);
+  return await inSpan(`invoke_agent ${agentName}`, SpanKind.INTERNAL, attributes, linked, parent);
+}
+
+/** T3 */
+function linkParent(span: Span, turn: TracedTurn, given: unknown): void {
+  const parent = typeof given === "string" ? parseTraceparent(given) : null;
+  if (parent === null || parent.trace_id === turn.trace_id) return;
+  const { trace_id: traceId, span_id: spanId } = parent;
+  span.addLink({ context: { traceId, spanId, traceFlags: TraceFlags.SAMPLED, isRemote: true } });
 }
 
 export async function traceChat(call: ModelCall, work: () => Promise<ModelAnswer>): Promise<ModelAnswer> {
@@ -95,21 +115,31 @@ export function activeTraceparent(): string | undefined {
   return trace_id === undefined || span_id === undefined ? undefined : `00-${trace_id}-${span_id}-01`;
 }
 
-/** Counted when a step's results are in: how calls ended, and how long their turn waited. */
-export function countResults(
-  results: readonly { readonly tool_name: string; readonly status: string; readonly code?: string | undefined }[],
-  waitedMs: number | null,
-): void {
+/** How a step's calls ended, counted when their results are applied. */
+export function countResults(cards: readonly Pick<CardDocument, "content" | "metadata">[]): void {
+  if (cards.length === 0) return;
   const meter = metrics.getMeter(SCOPE);
   const ended = meter.createCounter("tessera.tool_calls", { description: "tool calls by how they ended" });
-  for (const { tool_name, status, code } of results) {
-    ended.add(1, { "gen_ai.tool.name": tool_name, status, ...(code === undefined ? {} : { "error.type": code }) });
-    if (status === "timeout") meter.createCounter("tessera.tool_timeouts").add(1, { "gen_ai.tool.name": tool_name });
-    if (code === "outcome_unknown") {
-      meter.createCounter("tessera.outcomes_unknown").add(1, { "gen_ai.tool.name": tool_name });
-    }
+  for (const { content, metadata } of cards) {
+    const tool = { "gen_ai.tool.name": String(metadata.function_name) };
+    const status = String(content.status);
+    const code = isJsonObject(content.error) ? String(content.error.code) : null;
+    ended.add(1, { ...tool, status, ...(code === null ? {} : { "error.type": code }) });
+    if (status === "timeout") meter.createCounter("tessera.tool_timeouts").add(1, tool);
+    if (code === "outcome_unknown") meter.createCounter("tessera.outcomes_unknown").add(1, tool);
   }
-  if (waitedMs !== null) meter.createHistogram("tessera.wait", { unit: "ms" }).record(waitedMs);
+}
+
+/** A turn goes on: its last step's results, and how long it waited for them by the database's clock. */
+export function countResumed(cards: readonly CardDocument[]): void {
+  const at = cards.findLastIndex((card) => card.type === "agent.thought");
+  const results = cards.slice(at + 1).filter((card) => card.type === "tool.result");
+  const asked = cards[at];
+  if (asked === undefined || results.length === 0) return;
+  countResults(results);
+  const answered = Math.max(...results.map((card) => new Date(card.created_at).getTime()));
+  const waitedMs = Math.max(0, answered - new Date(asked.created_at).getTime());
+  metrics.getMeter(SCOPE).createHistogram("tessera.wait", { unit: "ms" }).record(waitedMs);
 }
 
 async function inSpan<T>(
@@ -123,8 +153,10 @@ async function inSpan<T>(
   try {
     return await context.with(trace.setSpan(parent, span), () => work(span));
   } catch (error) {
-    // The message may hold what a model or a tool said (T3): the code is enough.
-    span.setStatus({ code: SpanStatusCode.ERROR, message: CGError.is(error) ? error.code : "internal_error" });
+    // The message may hold what a model or a tool said (T4): the code is enough.
+    const code = CGError.is(error) ? error.code : "internal_error";
+    span.setAttribute("error.type", code);
+    span.setStatus({ code: SpanStatusCode.ERROR, message: code });
     throw error;
   } finally {
     span.end();

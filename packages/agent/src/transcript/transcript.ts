@@ -10,6 +10,7 @@
 //   T4. Appending costs what is appended. The whole projection is the same thing done once, so the two cannot differ.
 //   T5. No assistant message opens the transcript or follows directly on one of another turn: a note comes between, because
 //       earlier turns' requests are not part of the record and providers want the user to speak first.
+//   T6. Calls beyond what a step may make are in no card. A note behind the step's results says that they were not made.
 
 import { isJsonObject } from "@tessera/protocol";
 import type { ModelMessage } from "ai";
@@ -104,6 +105,8 @@ export function createTranscript(cards: TranscriptCards): Transcript {
       for (const waiting of early.get(id) ?? []) addToStep(waiting);
       early.delete(id);
     }
+    const dropped = card.metadata.too_many_calls;
+    if (typeof dropped === "number" && dropped > 0) push(noteMessage(tooManyCalls(dropped)), card); // T6
   }
 
   function addToStep(card: TranscriptCard): void {
@@ -145,6 +148,11 @@ export function createTranscript(cards: TranscriptCards): Transcript {
       return { results, calls: unplaced.length - results, repeats };
     },
   };
+}
+
+function tooManyCalls(dropped: number): string {
+  const were = dropped === 1 ? "1 more call of this message was" : `${dropped} more calls of this message were`;
+  return `too_many_calls: ${were} not made. Ask for what is still needed in the next step.`;
 }
 
 /** The calls that a thought names; anything else in the column is not a call. */

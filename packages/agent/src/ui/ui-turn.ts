@@ -88,22 +88,38 @@ async function begin(world: Run, turn: Turn, wanted: Wanted): Promise<void> {
   const { draft, refusal } = planned;
   const metadata = refusal === undefined ? draft.metadata : { ...draft.metadata, [REFUSED_KEY]: refusalCode(refusal) };
   const thought = { card_id: ids.mint("card"), content: { text: "" } };
-  const outcome = await kernel.suspendOnCalls({ ...turn, step_id, thought, calls: [{ ...draft, metadata }] as never });
+  const commit = (id: string) =>
+    kernel.suspendOnCalls({ ...turn, step_id, thought, calls: [{ ...draft, tool_call_id: id, metadata }] as never });
+  let tool_call_id = draft.tool_call_id;
+  let outcome = await commit(tool_call_id);
+  if (outcome.outcome === "rejected" && outcome.code === "conflict") {
+    const isOurs = (await kernel.reads.call(turn.project_id, tool_call_id)) !== null;
+    if (isOurs) return await finishWithout(world, turn, "dispatch_failed", "another call has this action id");
+    // Call ids are unique in the world, and another project has used this action id.
+    tool_call_id = ids.mint("tc");
+    outcome = await commit(tool_call_id);
+  }
   if (outcome.outcome === "rejected") {
     if (outcome.code === "stale_epoch") return; // T2
-    const why =
-      outcome.code === "conflict" ? "another call has this action id" : `the call was refused: ${outcome.code}`;
-    return await finishWithout(world, turn, "dispatch_failed", why);
+    return await finishWithout(world, turn, "dispatch_failed", `the call was refused: ${outcome.code}`);
   }
   if (!draft.local) return; // the report wakes this agent
   const message = {
     ...thought,
-    tool_calls: [{ id: draft.tool_call_id, name: draft.tool_name }],
+    tool_calls: [{ id: tool_call_id, name: draft.tool_name }],
     ...(outcome.committed_at === undefined ? {} : { created_at: outcome.committed_at }),
   };
   const definition = tool?.definition ?? null;
-  const content = refusal ?? (await run(world, turn, orderOf(planned), { step_id, message }, definition));
-  await apply(world, turn, step_id, draft.tool_call_id, content);
+  const content =
+    refusal ??
+    (await run(
+      world,
+      turn,
+      orderOf({ ...planned, draft: { ...draft, tool_call_id } }),
+      { step_id, message },
+      definition,
+    ));
+  await apply(world, turn, step_id, tool_call_id, content);
 }
 
 /** A local call whose worker was lost, given again with what its effect allows. */

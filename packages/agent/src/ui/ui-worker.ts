@@ -29,6 +29,8 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
   const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
   const lease = await keepWorkerAlive({ ...options, workerTarget: UI_WORKER_TARGET, onWarning });
   const tools = createProjectTools(kernel.reads, onWarning);
+  const only = options.project ?? "*";
+  const own = options.project === undefined ? "" : `_${options.project}`;
   const world: UiWorld = { ...options, onWarning, workerId: lease.workerId, tools };
   const stopping = new AbortController();
   /** Agents at work here, and whether their bell rang meanwhile (U2). */
@@ -89,16 +91,16 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
 
   const actions: Subscription = await bus.subscribe(
     {
-      pattern: `cg.${SUBJECT_VERSION}.*.*.cmd.sys.ui.action`,
-      durable: `ui_worker_ui_action_${SUBJECT_VERSION}`,
+      pattern: `cg.${SUBJECT_VERSION}.${only}.*.cmd.sys.ui.action`,
+      durable: `ui_worker_ui_action_${SUBJECT_VERSION}${own}`,
       inFlightMax: IN_FLIGHT_MAX,
     },
     hear,
   );
   const ends = await bus.subscribe(
     {
-      pattern: `cg.${SUBJECT_VERSION}.*.*.evt.agent.*.task`,
-      durable: `ui_worker_evt_task_${SUBJECT_VERSION}`,
+      pattern: `cg.${SUBJECT_VERSION}.${only}.*.evt.agent.*.task`,
+      durable: `ui_worker_evt_task_${SUBJECT_VERSION}${own}`,
       inFlightMax: IN_FLIGHT_MAX,
     },
     hearEnd,
@@ -107,17 +109,18 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
     bus,
     kernel,
     clock,
-    role: { worker_target: UI_WORKER_TARGET },
+    role: { worker_target: UI_WORKER_TARGET, ...(options.project === undefined ? {} : { project: options.project }) },
     subscribe: {
-      pattern: `cg.${SUBJECT_VERSION}.*.*.cmd.agent.${UI_WORKER_TARGET}.wakeup`,
-      durable: `ui_worker_wakeup_${UI_WORKER_TARGET}_${SUBJECT_VERSION}`,
+      pattern: `cg.${SUBJECT_VERSION}.${only}.*.cmd.agent.${UI_WORKER_TARGET}.wakeup`,
+      durable: `ui_worker_wakeup_${UI_WORKER_TARGET}_${SUBJECT_VERSION}${own}`,
       inFlightMax: IN_FLIGHT_MAX,
     },
     handler(delivery) {
       const project = parseSubject(delivery.subject)?.project_id;
       const agent = getHeader(delivery.headers, HEADERS.agent_id);
       delivery.ack();
-      if (project !== undefined && agent !== null) void takeForward(project, agent);
+      const isOurs = project !== undefined && (options.project === undefined || project === options.project);
+      if (isOurs && agent !== null) void takeForward(project, agent);
     },
     onWarning,
   });

@@ -13,6 +13,8 @@ export interface UiWorkerOptions {
   readonly runner: ToolRunner;
   /** Whether this process has the code of a tool that runs where its turn runs. */
   readonly isHosted: (toolName: string) => boolean;
+  /** Work for one project only, as a tool host does; default all. */
+  readonly project?: string;
   /** Actions whose tools run here at once. */
   readonly concurrencyMax?: number;
   readonly leaseMs?: number;

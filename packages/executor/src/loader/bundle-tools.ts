@@ -99,7 +99,7 @@ async function loadGroup(
     return group.map((tool) => ({ definition: tool.definition, code: codeOf(tool) }));
   } catch (error) {
     if (!CGError.is(error)) throw error;
-    mistakes.push(mistakeOf(error.code, first, error.message)); // B1
+    mistakes.push(mistakeOf(error.code, { ...first, ...first.entryPlace }, error.message)); // B1
     return [];
   }
 }

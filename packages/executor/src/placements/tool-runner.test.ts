@@ -137,10 +137,12 @@ describe("a tool", () => {
     expect(missing).toMatchObject({ status: "failed", error: { code: "not_found" } });
   });
 
-  it("that was called by a definition without code here is told so", async () => {
+  it("without code here is not found, and stale_tool_definition where the call pins what it was made with", async () => {
     const tool = { definition: definitionOf("plain"), code: null };
-    const content = await runnerOf(tool).run(invocationOf(tool), { signal: SIGNAL });
-    expect(content).toMatchObject({ status: "failed", error: { code: "stale_tool_definition" } });
+    const codeOf = async (definition: ToolDefinition | null) =>
+      (await runnerOf(tool).run(invocationOf(tool, { definition }), { signal: SIGNAL })).error?.code;
+    expect(await codeOf(null)).toBe("not_found");
+    expect(await codeOf(tool.definition)).toBe("stale_tool_definition");
   });
 
   it.each(PLACEMENTS)("is not run with arguments that do not fit (%s)", async (placement) => {

@@ -1,10 +1,21 @@
 // The `execute_tool` span around a run, in whichever process it happens (design §7).
 //
-//   T1. Its parent is the span that is active here, when it is of the call's trace (the turn runs in this process), else the
-//       span whose id came with the call.
+//   T1. Its parent is the span whose id came with the call, in this process or another: what happens to be active where a
+//       command is heard may be another turn's.
 //   T2. Arguments and results are never attributes.
+//   T3. Every run beyond the first is counted, whoever asked for it again.
 
-import { context, type SpanContext, SpanKind, SpanStatusCode, TraceFlags, trace } from "@opentelemetry/api";
+import {
+  type Context,
+  context,
+  isSpanContextValid,
+  metrics,
+  type SpanContext,
+  SpanKind,
+  SpanStatusCode,
+  TraceFlags,
+  trace,
+} from "@opentelemetry/api";
 import type { ToolResultContent } from "@tessera/protocol";
 import type { ToolInvocation } from "@tessera/tool";
 
@@ -14,11 +25,11 @@ export async function traceRun(
   invocation: ToolInvocation,
   run: () => Promise<ToolResultContent>,
 ): Promise<ToolResultContent> {
-  const { trace_id, span_id, tool_name, tool_call_id, project_id, attempt } = invocation;
-  const active = trace.getSpanContext(context.active());
-  const stored: SpanContext = { traceId: trace_id, spanId: span_id, traceFlags: TraceFlags.SAMPLED, isRemote: true };
-  const isHere = active !== undefined && active.traceId === trace_id;
-  const parent = isHere ? context.active() : trace.setSpanContext(context.active(), stored); // T1
+  const { tool_name, tool_call_id, project_id, attempt } = invocation;
+  const parent = parentOf(invocation);
+  if (attempt > 1) {
+    metrics.getMeter(SCOPE).createCounter("tessera.tool_retries").add(1, { "gen_ai.tool.name": tool_name }); // T3
+  }
   const attributes = {
     "gen_ai.operation.name": "execute_tool",
     "gen_ai.tool.name": tool_name,
@@ -40,4 +51,10 @@ export async function traceRun(
   } finally {
     span.end();
   }
+}
+
+/** T1. An executor behind HTTP may have been told none. */
+function parentOf({ trace_id, span_id }: ToolInvocation): Context {
+  const stored: SpanContext = { traceId: trace_id, spanId: span_id, traceFlags: TraceFlags.SAMPLED, isRemote: true };
+  return isSpanContextValid(stored) ? trace.setSpanContext(context.active(), stored) : context.active();
 }

@@ -203,7 +203,7 @@ end $$;
 -- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
 -- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
 -- enough to bring all work to its end (design D4).
--- A tool target may be looked at for one project only (null: all).
+-- It may be for one project only (null: all): what others have left lying must not hide it.
 drop function if exists l0.overdue_rings(text, text, integer);
 create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, for_project text, limit_rows integer) returns json
 language plpgsql stable
@@ -218,11 +218,11 @@ begin
     select coalesce(jsonb_agg(distinct l0.wake_of(w.project_id, w.agent_id, 'watchdog_overdue')), '[]') into wakes
       from (select n.project_id, n.agent_id from state.inbox n
              join resource.project_agents a on a.project_id = n.project_id and a.agent_id = n.agent_id and a.worker_target = for_worker_target
-            where n.rings > 0 and n.due_at is not null and n.status in ('pending', 'deferred')
+            where n.rings > 0 and n.due_at is not null and n.status in ('pending', 'deferred') and (for_project is null or n.project_id = for_project)
             union all
             select c.project_id, c.agent_id from state.calls c
              join resource.project_agents a on a.project_id = c.project_id and a.agent_id = c.agent_id and a.worker_target = for_worker_target
-            where c.rings > 0 and c.due_at is not null and (c.wait_status = 'received' or c.wait_status = 'waiting' and c.local and c.claimed_by is null)
+            where c.rings > 0 and c.due_at is not null and (for_project is null or c.project_id = for_project) and (c.wait_status = 'received' or c.wait_status = 'waiting' and c.local and c.claimed_by is null)
               -- With a sibling still open there is nothing to do yet.
               and not exists (select 1 from state.agent_state_head h cross join lateral unnest(h.open_calls) o (id)
                                cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting'

@@ -42,7 +42,8 @@ export async function delegate(kernel: DelegationKernel, call: OpenedCall, task:
     context_box_id: box,
     ...(target.output_box_id === null ? {} : { output_box_id: target.output_box_id }),
     source_agent_id: call.agent_id,
-    metadata: { tool_call_id: call.tool_call_id, target_strategy: task.target_strategy },
+    // Nobody waits for it (`awaited`): it may ask whoever asked for it.
+    metadata: { tool_call_id: call.tool_call_id, target_strategy: task.target_strategy, awaited: false },
   });
   if (outcome.outcome === "rejected") {
     return refused(outcome.code, `the turn of ${target.agent_id} was refused: ${outcome.code}`, target.agent_id); // L2

@@ -1,8 +1,10 @@
 // provision_agent: an agent is made sure of, created, or derived from another (reference §8.1, §8.2).
 //
 //   V1. An agent that exists keeps its profile, owner, worker target and tags; asking for others is refused by name. Its
-//       display name and metadata may be changed by its owner only.
+//       display name and metadata may be changed by its owner only, and nobody switches it on again here.
 //   V2. The same request again finds what the first one made and answers `roster_updated: false`.
+//   V3. A model's metadata never says which agent it makes: those keys are refused, or the next deploy would give it another
+//       profile than its policy allows.
 
 import type { AgentRecord, Kernel, OpenedCall, Row } from "@tessera/kernel";
 import { type ErrorCode, isId, isJsonObject, isToken, type JsonObject } from "@tessera/protocol";
@@ -29,6 +31,17 @@ const FIELDS = [
   "metadata",
 ];
 const TAGS_MAX = 64;
+/** What the roster itself keeps about an agent: which agent of a bundle it is an instance of decides its profile. */
+const OWN_METADATA: ReadonlySet<string> = new Set([
+  "agent_name",
+  "instance_key",
+  "owner_agent",
+  "owner_instance_key",
+  "derived_from",
+  "extensions",
+  "operation",
+  "cwd",
+]);
 
 interface ProvisionArguments {
   readonly action: (typeof ACTIONS)[number];
@@ -80,6 +93,9 @@ function readProvision(given: unknown): ProvisionArguments | Refused {
   if (metadata !== undefined && !isJsonObject(metadata)) {
     return refused("invalid_metadata", "args.metadata must be an object", agent_id);
   }
+  const own = Object.keys(metadata ?? {}).find((key) => OWN_METADATA.has(key));
+  if (own !== undefined)
+    return refused("invalid_metadata", `args.metadata.${own} is not the caller's to set`, agent_id); // V3
   const derived_from = args.optionalId("derived_from");
   if (action === "derive" && derived_from === undefined) {
     return refused(
@@ -175,14 +191,16 @@ async function keepExisting(
   if (args.tags !== undefined && !isSameSet(args.tags, existing.tags as string[])) {
     return no("existing_agent_tags_mutation_forbidden");
   }
+  if (existing.status !== "active") {
+    return refused("auth_failed", `the agent ${args.agent_id} was switched off`, args.agent_id); // V1
+  }
   const merged = { ...metadata, ...args.metadata };
   const isChanged =
-    existing.status !== "active" ||
     (args.display_name !== undefined && args.display_name !== existing.display_name) ||
     JSON.stringify(merged) !== JSON.stringify(metadata);
   if (!isChanged) return accepted(args.agent_id, false); // V2
-  if (existing.owner_agent_id !== null && existing.owner_agent_id !== call.agent_id) {
-    return refused("auth_failed", `the agent ${args.agent_id} belongs to another agent`, args.agent_id);
+  if (existing.owner_agent_id !== call.agent_id) {
+    return refused("auth_failed", `the agent ${args.agent_id} is not this agent's to change`, args.agent_id); // V1
   }
   isWritten(
     await kernel.putAgent({

@@ -56,7 +56,7 @@ function define(tool_name: string, description: string, parameters: JsonObject):
 export const INTERNAL_TOOL_DEFINITIONS: readonly ToolDefinition[] = [
   define(
     "delegate_async",
-    "Hands a task to another agent and returns at once. The answer arrives later as a message.",
+    "Hands a task to another agent and returns at once, without its answer. To wait for answers use fork_join.",
     closed(TARGET, ["target_strategy", "target_ref", "instruction"]),
   ),
   define(

@@ -20,7 +20,7 @@ describe("a bundle of several files", () => {
   ]);
 
   it("gives its tools with file, line, entry and export", () => {
-    expect(bundle.tools.map(({ definition, ...rest }) => ({ name: definition.tool_name, ...rest }))).toEqual([
+    expect(bundle.tools.map(({ definition, ...rest }) => ({ name: definition.tool_name, ...rest }))).toMatchObject([
       { name: "one__run", entry: "./a.ts", export_name: "run", file: "goondan.yaml", line: 13, column: 7 },
       { name: "two__run", entry: "./a.ts", export_name: "run", file: "tools.yaml", line: 8, column: 7 },
     ]);

@@ -13,6 +13,8 @@ import type { YamlDocument } from "./yaml-document.ts";
 /** A tool and where its document says so. */
 export interface DocumentTool extends Omit<ToolDraft, "pointer">, Place {
   readonly file: string;
+  /** Where the resource names its module, for what is wrong with that. */
+  readonly entryPlace: Place;
 }
 
 /** An API whose tools are in a document of its own. The place is where that document is named. */
@@ -51,7 +53,7 @@ export function toolDefinitionsOf(document: YamlDocument, options: ToolDocumentO
     ...document.locate(pointer),
   });
   return {
-    tools: isRight ? drafts.map(placed) : [],
+    tools: isRight ? drafts.map((draft) => ({ ...placed(draft), entryPlace: document.locate("/spec/entry") })) : [],
     api: isRight && api !== null ? placed(api) : null,
     ignored: reading.ignored,
     mistakes: reading.mistakes,

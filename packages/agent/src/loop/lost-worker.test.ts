@@ -1,0 +1,77 @@
+// A worker goes away while tools of its turn run beside it: the tool's effect decides, the turn goes on elsewhere.
+
+import type { ToolContext } from "@tessera/tool";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { AgentFixture } from "../../test/agent-fixture.ts";
+
+let fx: AgentFixture;
+let runs: string[];
+beforeEach(async () => {
+  fx = await AgentFixture.open();
+  runs = [];
+  for (const [name, effect] of [
+    ["pay__once", "once"],
+    ["look__up", "read"],
+  ] as const) {
+    const handler = (ctx: ToolContext) => {
+      runs.push(`${name} ${ctx.attempt} ${JSON.stringify(ctx.message)}`);
+      if (ctx.attempt > 1) return { attempt: ctx.attempt };
+      return new Promise((resolve) => ctx.signal?.addEventListener("abort", () => resolve({ late: true })));
+    };
+    await fx.tool({ name, effect, handler } as never);
+  }
+  await fx.tool({ name: "far__away", placement: "service", effect: "read", handler: () => ({}) } as never);
+});
+afterEach(() => fx.close());
+
+const call = (name: string) => ({ name, arguments: {} });
+
+async function loseWorkerDuring(calls: readonly string[], localRuns: number): Promise<string> {
+  fx.script = ({ step }) => (step === 0 ? { text: "I try", tool_calls: calls.map(call) } : { text: "went on" });
+  const first = await fx.worker();
+  const turn = await fx.enqueue(await fx.agent(), "go");
+  await fx.until(() => runs.length === localRuns, "the tools to run");
+  await first.stop({ graceMs: 0 });
+  await fx.worker();
+  return turn;
+}
+
+async function resultsOf(turn: string): Promise<unknown[]> {
+  return (await fx.cards(turn)).filter((card) => card.type === "tool.result").map((card) => card.content);
+}
+
+const UNKNOWN = { status: "failed", error: { code: "outcome_unknown" } };
+
+describe("a turn whose worker goes away", () => {
+  it("runs again what may run again, is told that the rest is not known, and goes on", async () => {
+    const turn = await loseWorkerDuring(["pay__once", "look__up"], 2);
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+    expect(await resultsOf(turn)).toMatchObject([UNKNOWN, { status: "success", result: { attempt: 2 } }]);
+    expect(runs.filter((run) => run.startsWith("pay__once"))).toHaveLength(1);
+    expect(fx.modelCalls.at(-1)?.messages.at(-1)).toMatchObject({ role: "tool", content: [{}, {}] });
+    await fx.expectSafe();
+  });
+
+  it("goes on where nothing may run again", async () => {
+    const turn = await loseWorkerDuring(["pay__once"], 1);
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+    expect(await resultsOf(turn)).toMatchObject([UNKNOWN]);
+    await fx.expectSafe();
+  });
+
+  it("in a step that others work on, too, reports nothing of its own end as a tool's", async () => {
+    const turn = await loseWorkerDuring(["far__away", "pay__once", "look__up"], 2);
+    await fx.answerCalls("far", 1, () => ({ status: "success", result: { far: true } }));
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+    expect(await resultsOf(turn)).toMatchObject([
+      { result: { far: true } },
+      UNKNOWN,
+      { status: "success", result: { attempt: 2 } },
+    ]);
+    const [before, after] = runs
+      .filter((run) => run.startsWith("look__up"))
+      .map((run) => run.slice("look__up 1 ".length));
+    expect(after).toBe(before); // ctx.message is the same assistant message
+    await fx.expectSafe();
+  });
+});

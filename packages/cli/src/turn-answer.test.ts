@@ -1,0 +1,56 @@
+import { describe, expect, it } from "vitest";
+import { answerOf, deliverableText, exitCodeOf, failureText, openTurnsText } from "./turn-answer.ts";
+
+const row = {
+  agent_turn_id: "turn_1",
+  status: "failed",
+  error_code: "model_error",
+  error_message: "no \u001b[31mwords",
+};
+
+describe("a turn that ended", () => {
+  it.each([
+    ["success", undefined, 0],
+    ["partial", "max_steps_reached", 0],
+    ["failed", "bad_request", 5],
+    ["timeout", "tool_timeout", 5],
+    ["canceled", "canceled", 5],
+    ["failed", "outcome_unknown", 7],
+  ])("%s with %s exits %i", (status, code, exit) => {
+    expect(exitCodeOf({ status, ...(code === undefined ? {} : { error: { code, message: "" } }) })).toBe(exit);
+  });
+
+  it("delivers text as text, data as JSON, and nothing as null", () => {
+    const delivered = (content: object | undefined) => answerOf(row, "a", content as never).deliverable;
+    expect(deliverableText(delivered({ text: "hi" }))).toBe("hi\n");
+    expect(deliverableText(delivered({ data: { n: 1 } }))).toBe('{\n  "n": 1\n}\n');
+    expect(delivered(undefined)).toBeNull();
+  });
+
+  it("without success says why on lines of its own, without control characters", () => {
+    const text = failureText(answerOf(row, "planner", undefined));
+    expect(text).toMatch(/^tessera: the turn of planner failed: no \\u001b\[31mwords\n {2}code {8}model_error\n/);
+    expect(text).toContain("  turn        turn_1\n");
+  });
+});
+
+describe("turns that have not ended", () => {
+  const open = { turnIds: ["turn_1"], isInterrupted: false, waitSeconds: 3, keptIn: "/s" };
+
+  it("are kept, and the command that goes on with them can be pasted; a URL is left to whoever has it", () => {
+    expect(openTurnsText(open, "my bundle", { project: "default", data: "/s" })).toContain(
+      "Let it go on: tessera run 'my bundle' --resume --data /s\n",
+    );
+    const url = "postgres://me:secret@h/d";
+    const text = openTurnsText({ ...open, isInterrupted: true }, undefined, { project: "p", postgres: url });
+    expect(text).toContain("tessera run --resume --postgres URL --project p\n");
+    expect(text).toContain("stopped waiting for the turn");
+    expect(text).not.toContain("secret");
+  });
+
+  it("are gone with a store in memory", () => {
+    const text = openTurnsText({ ...open, keptIn: null }, undefined, { project: "default" });
+    expect(text).toContain("so it is gone");
+    expect(text).toContain("--data DIR");
+  });
+});

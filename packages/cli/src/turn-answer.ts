@@ -1,0 +1,85 @@
+// What `run` says about a turn that has ended, or has not.
+
+import { ERROR_CATALOGUE, isErrorCode, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { HostFlags } from "./flags.ts";
+import { quoted, storeWords } from "./paste-command.ts";
+import { visibleText } from "./visible-text.ts";
+
+export interface TurnAnswer {
+  readonly agent_turn_id: string;
+  readonly agent: string;
+  readonly status: string;
+  /** Text, or what the agent delivered as data; null before the end. */
+  readonly deliverable: unknown;
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+export function answerOf(
+  turn: Readonly<Record<string, unknown>>,
+  agent: string,
+  content: JsonObject | undefined,
+): TurnAnswer {
+  const { agent_turn_id, status, error_code, error_message } = turn;
+  const failure = { code: String(error_code), message: String(error_message ?? error_code) };
+  return {
+    agent_turn_id: String(agent_turn_id),
+    agent,
+    status: String(status),
+    deliverable: deliverableOf(content),
+    ...(typeof error_code === "string" ? { error: failure } : {}),
+  };
+}
+
+function deliverableOf(content: JsonObject | undefined): unknown {
+  if (!isJsonObject(content)) return null;
+  if (typeof content.text === "string") return content.text;
+  return content.data ?? content;
+}
+
+export function exitCodeOf({ status, error }: Pick<TurnAnswer, "status" | "error">): ExitCode {
+  if (status === "success" || status === "partial") return EXIT.ok;
+  return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
+}
+
+export function deliverableText(deliverable: unknown): string {
+  return `${typeof deliverable === "string" ? deliverable : JSON.stringify(deliverable, null, 2)}\n`;
+}
+
+const ENDED: Readonly<Record<string, string>> = {
+  timeout: "timed out",
+  canceled: "was canceled",
+  partial: "did not get to its end",
+};
+
+export function failureText({ agent, agent_turn_id, status, error }: TurnAnswer): string {
+  const { code, message } = error ?? { code: "unknown_error", message: "no reason was given" };
+  const todo = isErrorCode(code) ? [`  what to do  ${ERROR_CATALOGUE[code].todo}`] : [];
+  const said = `tessera: the turn of ${agent} ${ENDED[status] ?? "failed"}: ${message}`;
+  return visibleText(`${[said, `  code        ${code}`, `  turn        ${agent_turn_id}`, ...todo].join("\n")}\n`);
+}
+
+export interface OpenTurns {
+  readonly turnIds: readonly string[];
+  readonly isInterrupted: boolean;
+  readonly waitSeconds: number;
+  /** Null: the store was in memory, and the turns are gone with it. */
+  readonly keptIn: string | null;
+}
+
+export function openTurnsText(open: OpenTurns, bundle: string | undefined, flags: HostFlags): string {
+  const { turnIds, isInterrupted, waitSeconds, keptIn } = open;
+  const what = turnIds.length === 1 ? "the turn" : `${turnIds.length} turns`;
+  const said = isInterrupted ? `stopped waiting for ${what}` : `${what} did not end within ${waitSeconds} s`;
+  if (keptIn === null) {
+    const todo = "Wait longer with --wait, or keep turns in a store with --data DIR.";
+    return `tessera: ${said}; the store was in memory, so it is gone\n  what to do  ${todo}\n`;
+  }
+  const again = ["tessera run", ...(bundle === undefined ? [] : [quoted(bundle)]), "--resume", ...storeWords(flags)];
+  const lines = [
+    `tessera: ${said}; it is kept in ${keptIn}`,
+    ...turnIds.slice(0, 5).map((turnId) => `  turn        ${turnId}`),
+    `  what to do  Let it go on: ${again.join(" ")}`,
+  ];
+  return visibleText(`${lines.join("\n")}\n`);
+}
