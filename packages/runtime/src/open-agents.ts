@@ -17,6 +17,7 @@ import {
   type SwarmBundle,
   startAgentWorker,
   startUiWorker,
+  WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
 import { importEntry } from "@tessera/executor";
 import { startPmo } from "@tessera/pmo";
@@ -59,6 +60,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
     ? await startAgentWorker({
         ...node,
         project, // its local tools are the host's, and that is for one project
+        workerTargets: [...new Set([WORKER_TARGET_DEFAULT, ...profiles.map((profile) => profile.worker_target)])],
         models: createModels({ env, clock: node.clock, onWarning }),
         runner: host.runner,
         isHosted: host.isHosted,

@@ -8,6 +8,7 @@
 
 import type { CallHold, ClaimRequest, Clock, ExecutorPort, OpenedCall, Rejected, ReportOutcome } from "@tessera/kernel";
 import { HEADERS, isErrorCode, isJsonObject, type JsonObject, UpstreamUnavailable } from "@tessera/protocol";
+import { ToolError } from "@tessera/tool";
 import { openedCallOf } from "./edge-call.ts";
 
 export interface EdgeOptions {
@@ -24,6 +25,8 @@ export interface EdgeClient extends Pick<ExecutorPort, "openCall" | "renewCall" 
     request: ClaimRequest & { readonly wait_ms?: number },
     options?: { signal?: AbortSignal },
   ): Promise<OpenedCall[]>;
+  /** An operation of ctx.runtime, on behalf of a call that is held. Throws what the tool should see. */
+  runtime(hold: CallHold, operation: string, request: object, waitMs?: number): Promise<unknown>;
   mintClaimId(): string;
 }
 
@@ -102,6 +105,13 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
       const body = { ...(content ?? { tool_result_card_id, status, after_execution }), author_id, function_name };
       const answer = await post(callPath(request, "report"), body, capability(request));
       return rejectedBy(answer) ?? (answer.body as unknown as ReportOutcome);
+    },
+    async runtime(hold, operation, request, waitMs = 0) {
+      const answer = await post(callPath(hold, `runtime/${operation}`), request, { ...capability(hold), waitMs });
+      if (rejectedBy(answer) === null) return answer.body.answer;
+      const detail = isJsonObject(answer.body.error_detail) ? answer.body.error_detail : {};
+      const code = typeof detail.code === "string" ? detail.code : String(answer.body.error_code);
+      throw new ToolError(String(answer.body.error_message), { code });
     },
   };
 }

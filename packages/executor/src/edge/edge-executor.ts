@@ -10,6 +10,7 @@ import { type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
 import { type RunCallOutcome, runCall } from "../calls/run-call.ts";
 import type { EdgeClient } from "./edge-client.ts";
+import { edgeRuntime } from "./edge-runtime.ts";
 
 export interface EdgeExecutorOptions {
   readonly edge: EdgeClient;
@@ -22,6 +23,7 @@ export interface EdgeExecutorOptions {
   readonly waitMs?: number;
   /** As the API gives it; a third of it is the pause between two heartbeats. */
   readonly leaseMs?: number;
+  /** Instead of asking the API for other agents. */
   readonly runtimeFor?: (call: OpenedCall) => AgentToolRuntime | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
   readonly onEnded?: (call: OpenedCall, ended: RunCallOutcome) => void;
@@ -47,14 +49,14 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
   let isAnswered = true;
 
   async function work(call: OpenedCall): Promise<void> {
-    const runtime = options.runtimeFor?.(call);
+    const runtime = options.runtimeFor?.(call) ?? edgeRuntime(edge, call);
     const ended = await runCall(call, {
       port: edge,
       runner,
       clock,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
-      ...(runtime === undefined ? {} : { runtime }),
+      runtime,
       stopping: letGo.signal,
       onWarning,
     });
