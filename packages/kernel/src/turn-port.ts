@@ -5,10 +5,8 @@ import {
   AFTER_EXECUTION_DEFAULT,
   ATTEMPTS_MAX_DEFAULT,
   CALL_DEADLINE_MARGIN_MS,
-  CGError,
   DEFER_DELAYS_MS,
   DEFERRALS_MAX,
-  TOOL_NAME_PATTERN,
   TOOL_TIMEOUT_MS,
 } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -210,9 +208,6 @@ type CompleteCall = ReturnType<typeof completeCall>;
 function completeCall(call: CallDraft, projectId: string, ids: Ids) {
   checkIds({ tool_call_id: call.tool_call_id, card_id: call.card_id });
   checkTarget(call.target_subject, projectId);
-  if (!TOOL_NAME_PATTERN.test(call.tool_name)) {
-    throw new CGError("invalid_card", "a call names its tool", { details: { field: "tool_name" } });
-  }
   const isLocal = call.local === true;
   const capability = isLocal ? mintCapability(ids) : null;
   const item = {
