@@ -358,11 +358,12 @@ describe("a tool that runs again", () => {
 describe("a worker that goes away", () => {
   it("while its turn waits for another agent stops in time, and another worker finds the same answer", async () => {
     const own = await AgentFixture.open();
+    const waiting: (() => void)[] = []; // its own: other tests of this file may still be thinking
     try {
       own.script = (call) => {
         if (call.agentName !== "helper") return script(call);
         return new Promise((resolve, reject) => {
-          slowOnes.push(() => resolve({ text: "slowly" }));
+          waiting.push(() => resolve({ text: "slowly" }));
           call.signal.addEventListener("abort", () => reject(new Error("aborted")));
         });
       };
@@ -375,12 +376,12 @@ describe("a worker that goes away", () => {
       });
       const first = await own.worker();
       const turn = await own.ask("boss", "wait");
-      await own.until(() => slowOnes.length === 1, "the helper to think");
+      await own.until(() => waiting.length === 1, "the helper to think");
       await first.stop({ graceMs: 50 });
       expect(asked).toBe(1);
       await own.worker();
-      await own.until(() => asked === 2 && slowOnes.length === 2, "another worker to take both");
-      answerSlowOnes();
+      await own.until(() => asked === 2 && waiting.length === 2, "another worker to take both");
+      for (const answer of waiting) answer();
       await own.ended(turn);
       const [result] = (await own.cards(turn)).filter((card) => card.type === "tool.result");
       expect(result?.content.result).toEqual({ answer: "slowly" });
