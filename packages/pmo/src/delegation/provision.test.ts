@@ -133,6 +133,11 @@ describe("what cannot be provisioned", () => {
     ["tags that are no list", { action: "ensure", agent_id: "x", tags: "a" }, "invalid_tags"],
     ["tags that are no strings", { action: "ensure", agent_id: "x", tags: [1] }, "invalid_tags"],
     ["metadata that is no object", { action: "ensure", agent_id: "x", metadata: [] }, "invalid_metadata"],
+    [
+      "metadata that names another agent of the bundle",
+      { action: "ensure", agent_id: "x", metadata: { agent_name: "admin" } },
+      "invalid_metadata",
+    ],
     ["an unknown field", { action: "ensure", agent_id: "x", colour: "red" }, "bad_request"],
     [
       "a worker target of two tokens",
