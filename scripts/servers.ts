@@ -5,6 +5,7 @@ import {
   findNats,
   findPostgres,
   hasBubblewrap,
+  hasProgram,
   installServers,
   natsVersion,
   postgresVersion,
@@ -16,7 +17,7 @@ function isMissing(): boolean {
   try {
     if (!given.postgres) findPostgres();
     if (!given.nats) findNats();
-    return !hasBubblewrap();
+    return !hasBubblewrap() || !hasProgram("curl") || !hasProgram("python3");
   } catch {
     return true; // said below, after the attempt to install
   }
@@ -26,6 +27,9 @@ try {
   if (isMissing()) installServers();
   console.log(given.postgres ? "PostgreSQL: given by TESSERA_TEST_POSTGRES_URL" : `PostgreSQL: ${postgresVersion()}`);
   console.log(given.nats ? "NATS: given by TESSERA_TEST_NATS_URL" : `NATS: ${natsVersion()}`);
+  for (const program of ["curl", "python3"]) {
+    if (!hasProgram(program)) throw new Error(`${program} was not found; the guides and the Python examples need it`);
+  }
   const sandbox = hasBubblewrap() ? "found" : "not found; the shell tool is tested without its sandbox";
   console.log(`bubblewrap: ${sandbox}`);
 } catch (error) {

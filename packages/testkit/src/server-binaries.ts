@@ -6,7 +6,8 @@ import { execFileSync } from "node:child_process";
 import { accessSync, constants, existsSync, readdirSync, realpathSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 
-const INSTALL = "apt-get update && apt-get install -y postgresql nats-server bubblewrap";
+/** The servers, the shell tool's sandbox, and what the guides and the Python examples call. */
+const INSTALL = "apt-get update && apt-get install -y postgresql nats-server bubblewrap curl python3";
 const POSTGRES_HOMES = "/usr/lib/postgresql";
 const POSTGRES_MAJOR_MIN = 15;
 
@@ -38,7 +39,12 @@ export function findNats(): string {
 
 /** The sandbox of the shell tool; its tests say which of their cases ran without it. */
 export function hasBubblewrap(): boolean {
-  return [...searchPath(), "/usr/bin"].some((place) => isProgram(join(place, "bwrap")));
+  return hasProgram("bwrap");
+}
+
+/** Whether a program that tests call is on this machine. */
+export function hasProgram(name: string): boolean {
+  return [...searchPath(), "/usr/bin"].some((place) => isProgram(join(place, name)));
 }
 
 export function postgresVersion(): string {
