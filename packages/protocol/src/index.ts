@@ -352,8 +352,6 @@ export {
 export { normalizeTransport, type Transport, type TransportInput } from "./transport.ts";
 export {
   liftPayloadIdentity,
-  stripReportIdentity,
-  V1R3_PAYLOAD_IDENTITY,
   type V1r3Identity,
   v1r3PayloadIdentity,
 } from "./v1r3.ts";

@@ -1,10 +1,9 @@
-// The v1r3 edge: commands of the older protocol carry identity in the payload, and so do the reports of its tools.
+// The v1r3 edge: commands of the older protocol carry identity in the payload.
 //
 //   V1. An identity field is lifted into its header only where the header is absent or equal, then removed. Two different
 //       values are a protocol violation.
 //   V2. Nothing of this runs for v1r4 subjects, where such fields are refused.
-//   V3. A command that we send to such a peer says the same in its headers and in its payload. A report that names ids is
-//       believed only as far as they are the call's.
+//   V3. A command that we send to such a peer says the same in its headers and in its payload.
 
 import { type ControlField, isControlField } from "./control-fields.ts";
 import { ProtocolViolation } from "./errors.ts";
@@ -30,8 +29,7 @@ const HEADER_OF: Record<Exclude<ControlField, "trace_id">, HeaderName> = {
   recursion_depth: HEADERS.recursion_depth,
 };
 
-/** The ids that a v1r3 command and a v1r3 report carry in their payload. */
-export const V1R3_PAYLOAD_IDENTITY = ["tool_call_id", "agent_turn_id", "turn_epoch", "agent_id", "step_id"] as const;
+/** The ids that a v1r3 command carries in its payload. */
 export type V1r3Identity = Readonly<{
   tool_call_id: string;
   agent_turn_id: string;
@@ -44,20 +42,6 @@ export type V1r3Identity = Readonly<{
 export function v1r3PayloadIdentity(call: V1r3Identity): JsonObject {
   const { tool_call_id, agent_turn_id, turn_epoch, agent_id, step_id } = call;
   return { tool_call_id, agent_turn_id, turn_epoch, agent_id, step_id };
-}
-
-/** Takes the ids off a v1r3 report after comparing each that is there with the call's own (V3). */
-export function stripReportIdentity(report: Readonly<JsonObject>, call: Readonly<Record<string, unknown>>): JsonObject {
-  const rest = emptyJsonObject();
-  for (const [key, value] of Object.entries(report)) {
-    if (!isControlField(key)) rest[key] = value;
-    else {
-      const said = identityText(key, value);
-      const known = call[key === "channel" ? "channel_id" : key];
-      if (said !== null && (known === undefined || known === null || said !== String(known))) throw mismatch(key);
-    }
-  }
-  return rest;
 }
 
 export function liftPayloadIdentity(
@@ -94,7 +78,7 @@ function identityText(field: string, value: JsonValue): string | null {
 }
 
 function mismatch(field: string): ProtocolViolation {
-  return new ProtocolViolation(`${field} in the payload differs from what the header or the call says`, {
+  return new ProtocolViolation(`${field} in the payload differs from its header`, {
     details: { fields: [field] },
   });
 }

@@ -145,32 +145,10 @@ async function planAll(session: TurnSession, answer: ModelAnswer, step_id: strin
 
 function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean): readonly PlannedCall[] {
   const { world, turn, offered } = session;
-  const {
-    project_id,
-    channel_id,
-    agent_id,
-    agent_turn_id,
-    turn_epoch,
-    parent_step_id,
-    trace_id,
-    context_box_id,
-    recursion_depth,
-  } = turn;
   const byName = new Map(offered.map((tool) => [tool.definition.tool_name, tool]));
   const planned = planCalls(answer.tool_calls, {
     catalog: { get: (name) => byName.get(name), list: () => offered },
-    vars: {
-      project_id,
-      channel_id,
-      agent_id,
-      agent_turn_id,
-      turn_epoch,
-      parent_step_id,
-      trace_id,
-      context_box_id,
-      recursion_depth,
-      step_id,
-    },
+    vars: { ...turn, step_id },
     mintCallId: () => world.ids.mint("tc"),
     isCallIdUsed: () => mintsAll,
     isHosted: ({ definition, code }) =>

@@ -202,6 +202,30 @@ describe("a refusal changes nothing and says why", () => {
     await fx.expectSafe();
   });
 
+  it("an action id that a call of another project has is no refusal: the call gets an id of its own", async () => {
+    const project_id = fx.ids.mint("p");
+    const [agent_id, box_id, worker_id] = [fx.ids.mint("agent"), fx.ids.mint("box"), fx.ids.mint("worker")];
+    await fx.kernel.putProject({ project_id });
+    await fx.kernel.putBox({ project_id, box_id });
+    await fx.kernel.putAgent({ project_id, agent_id, worker_target: "nobody", profile_box_id: box_id });
+    await fx.kernel.renewWorker({ worker_id, worker_target: "nobody" });
+    await fx.kernel.enqueueTurn({ project_id, agent_id });
+    const turn = await fx.kernel.resume({ project_id, agent_id, worker_id });
+    if (turn.outcome !== "accepted") throw new Error(turn.outcome);
+    const target_subject = `cg.v1r4.${project_id}.public.cmd.tool.x.y`;
+    const call = { tool_call_id: "save-1", tool_name: "x__y", arguments: {}, target_subject, author_id: "tool.x" };
+    await fx.kernel.suspendOnCalls({
+      ...turn,
+      step_id: "step_other",
+      thought: { content: { text: "" } },
+      calls: [call],
+    });
+    await worker();
+    await send({ action_id: "save-1" });
+    const [, last] = await acksUntil(2);
+    expect(last).toMatchObject({ action_id: "save-1", status: "done", result_status: "success" });
+  });
+
   it("a plain turn of a UI agent ends as failed", async () => {
     await worker();
     const ended = await fx.ended(await fx.enqueue(agent, "talk to me"));
