@@ -36,6 +36,7 @@ export type { ProfilePort, ProfileRecord } from "./profile-port.ts";
 export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads } from "./reads.ts";
 export { type AgentRecord, type RegistryPort, type ToolDefinition, toolDigest } from "./registry-port.ts";
 export { type Repetition, repeatEvery } from "./repeat-every.ts";
+export { type PatientReport, reportPatiently } from "./report-patiently.ts";
 export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";

@@ -12,15 +12,8 @@
 //       deadline while its worker lives.
 //   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
 
-import type { JsonObject, LocalCall, ResumeOutcome } from "@tessera/kernel";
-import {
-  buildErrorResultFromException,
-  CALL_DEADLINE_MARGIN_MS,
-  type ErrorCode,
-  errorOf,
-  TOOL_TIMEOUT_MS,
-  type ToolResultContent,
-} from "@tessera/protocol";
+import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently } from "@tessera/kernel";
+import { CALL_DEADLINE_MARGIN_MS, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
 import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
@@ -29,16 +22,6 @@ import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
 import { resultCard } from "./step-cards.ts";
 import { openSession, readBox, type TurnSession } from "./turn-session.ts";
 import type { LoopWorld, Turn } from "./world.ts";
-
-const REPORT_AGAIN_FIRST_MS = 100;
-const REPORT_AGAIN_MAX_MS = 5_000;
-/** The content is at fault, not the reporter. */
-const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
-  "payload_too_large",
-  "too_deep",
-  "schema_invalid",
-  "forbidden_key",
-]);
 
 export interface CommittedStep {
   readonly step_id: string;
@@ -278,29 +261,15 @@ async function storedResults({ world, turn }: TurnSession, step_id: string) {
   return cards.filter((card) => card.type === "tool.result" && card.metadata.step_id === step_id);
 }
 
-/** L6. Sent again while the store is away; refused for its content, the call says that its tool ran. */
-async function report(session: TurnSession, outcome: Outcome, capability: string): Promise<void> {
+/** L6 */
+async function report(session: TurnSession, { tool_call_id, content }: Outcome, capability: string): Promise<void> {
   const { world, turn, signal } = session;
-  const { tool_call_id } = outcome;
-  const hold = { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId() };
-  let { content } = outcome;
-  for (let pauseMs = REPORT_AGAIN_FIRST_MS; !signal.aborted; pauseMs = Math.min(pauseMs * 2, REPORT_AGAIN_MAX_MS)) {
-    try {
-      const answer = await world.kernel.report({ ...hold, content });
-      if (answer.outcome !== "rejected") return;
-      world.onWarning(`the result of ${tool_call_id} was not taken: ${answer.code}`);
-      if (!CONTENT_CODES.has(answer.code) || content.error?.code === "result_not_serializable") return;
-      content = refusedContent(content, answer.code);
-    } catch (error) {
-      world.onWarning(`the result of ${tool_call_id} is sent again: ${String(error)}`);
-      await new Promise<void>((resolve) => void world.clock.after(pauseMs, resolve));
-    }
-  }
-}
-
-function refusedContent({ after_execution }: ToolResultContent, code: ErrorCode): ToolResultContent {
-  const error = errorOf("result_not_serializable", `the tool ran, but its result was refused: ${code}`);
-  return { ...buildErrorResultFromException(error), after_execution };
+  const { clock, onWarning } = world;
+  const { outcome } = await reportPatiently(
+    { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId(), content },
+    { port: world.kernel, clock, signal, onWarning, afterExecution: content.after_execution },
+  );
+  if (outcome?.outcome === "rejected") onWarning(`the result of ${tool_call_id} was not taken: ${outcome.code}`);
 }
 
 /** L7. All of them, or the first failure once none of them runs any more. */

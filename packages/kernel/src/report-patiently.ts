@@ -1,0 +1,87 @@
+// Brings a result home: whoever ran a tool must not drop its answer, because the side effect has happened.
+//
+//   R1. A report that could not be delivered is sent again with growing pauses, until `signal` says that the call is no
+//       longer the reporter's.
+//   R2. A report that is refused for its content is followed by one that says so: the call has an executor that lives, and
+//       must not end as if it had died.
+
+import {
+  type AfterExecution,
+  buildErrorResultFromException,
+  CGError,
+  type ErrorCode,
+  type ToolResultContent,
+} from "@tessera/protocol";
+import type { ExecutorPort } from "./executor-port.ts";
+import type { CallHold, ReportOutcome } from "./outcomes.ts";
+import type { Clock } from "./ports.ts";
+
+export interface PatientReport {
+  /** The answer; null when the call was lost before there was one. */
+  readonly outcome: ReportOutcome | null;
+  /** Of what was reported in the end. */
+  readonly status: ToolResultContent["status"];
+}
+
+const AGAIN_FIRST_MS = 100;
+const AGAIN_MAX_MS = 5_000;
+/** The content is at fault, not the reporter. */
+const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
+  "payload_too_large",
+  "too_deep",
+  "schema_invalid",
+  "forbidden_key",
+  "after_execution_mismatch",
+]);
+
+export async function reportPatiently(
+  report: CallHold & { readonly content: ToolResultContent },
+  options: {
+    readonly port: Pick<ExecutorPort, "report">;
+    readonly clock: Clock;
+    readonly signal: AbortSignal;
+    readonly onWarning: (warning: string) => void;
+    /** The call's own, for a content that has to be replaced. */
+    readonly afterExecution: AfterExecution;
+  },
+): Promise<PatientReport> {
+  const outcome = await untilAnswered(report, options);
+  const isRefused = outcome?.outcome === "rejected" && CONTENT_CODES.has(outcome.code);
+  if (!isRefused) return { outcome, status: report.content.status };
+  options.onWarning(`the result of ${report.tool_call_id} was refused: ${outcome.code}`);
+  const error = new CGError("result_not_serializable", `the tool ran, but its result was refused: ${outcome.code}`, {
+    details: { refused_with: outcome.code },
+  });
+  const content = { ...buildErrorResultFromException(error), after_execution: options.afterExecution };
+  const second = await untilAnswered({ ...report, content }, options); // R2
+  return second === null ? { outcome, status: report.content.status } : { outcome: second, status: content.status };
+}
+
+/** R1 */
+async function untilAnswered(
+  report: Parameters<typeof reportPatiently>[0],
+  { port, clock, signal, onWarning }: Parameters<typeof reportPatiently>[1],
+): Promise<ReportOutcome | null> {
+  for (let pauseMs = AGAIN_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, AGAIN_MAX_MS)) {
+    try {
+      return await port.report(report);
+    } catch (error) {
+      onWarning(`the report of ${report.tool_call_id} was not taken and is sent again: ${String(error)}`);
+      await pause(clock, pauseMs, signal);
+      if (signal.aborted) return null;
+    }
+  }
+}
+
+function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      timer.cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.after(ms, done);
+    signal.addEventListener("abort", done);
+    if (signal.aborted) done();
+  });
+}
