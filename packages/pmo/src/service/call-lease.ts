@@ -2,9 +2,16 @@
 //
 //   H1. The lease is renewed until the report is answered. Told to cancel, or not able to renew until the lease has
 //       lapsed, the call is lost: nothing is reported, and whoever has it now decides.
-//   H2. A report that could not be delivered is sent again, with growing pauses, for as long as the call is ours.
+//   H2. Its result is brought home for as long as the call is ours (the kernel's reportPatiently).
 
-import type { CallHold, Clock, Kernel, OpenedCall, ReportOutcome } from "@tessera/kernel";
+import {
+  type CallHold,
+  type Clock,
+  type Kernel,
+  type OpenedCall,
+  type ReportOutcome,
+  reportPatiently,
+} from "@tessera/kernel";
 import { HEARTBEAT_MS, LEASE_MS, type ToolResultContent } from "@tessera/protocol";
 
 export interface CallLease {
@@ -13,9 +20,6 @@ export interface CallLease {
   /** Stops renewing. */
   release(): void;
 }
-
-const REPORT_AGAIN_FIRST_MS = 100;
-const REPORT_AGAIN_MAX_MS = 5_000;
 
 export function holdCall(
   call: OpenedCall,
@@ -31,7 +35,7 @@ export function holdCall(
     tool_call_id: call.tool_call_id,
     capability: call.capability,
   };
-  let isOurs = true;
+  const lost = new AbortController();
   let renewedAtMs = clock.monotonicMs();
   let timer = clock.after(HEARTBEAT_MS, beat);
 
@@ -41,33 +45,27 @@ export function holdCall(
       .renewCall({ ...hold, lease_ms: LEASE_MS })
       .then(
         (outcome) => {
-          if (outcome.cancel) isOurs = false;
+          if (outcome.cancel) lost.abort();
           else renewedAtMs = askedAtMs;
         },
         () => {
           // Not reached: it may still be ours, until the lease has run out.
-          if (clock.monotonicMs() - renewedAtMs >= LEASE_MS) isOurs = false;
+          if (clock.monotonicMs() - renewedAtMs >= LEASE_MS) lost.abort();
         },
       )
       .then(() => {
-        if (isOurs) timer = clock.after(HEARTBEAT_MS, beat); // H1
+        if (!lost.signal.aborted) timer = clock.after(HEARTBEAT_MS, beat); // H1
       });
   }
 
   return {
     async report(content) {
-      for (let pauseMs = REPORT_AGAIN_FIRST_MS; isOurs; pauseMs = Math.min(pauseMs * 2, REPORT_AGAIN_MAX_MS)) {
-        try {
-          return await kernel.report({ ...hold, content });
-        } catch (error) {
-          onWarning(`the report of ${call.tool_call_id} was not taken and is sent again: ${String(error)}`);
-          await new Promise<void>((resolve) => clock.after(pauseMs, resolve)); // H2
-        }
-      }
-      return null;
+      if (lost.signal.aborted) return null;
+      const patience = { port: kernel, clock, signal: lost.signal, onWarning, afterExecution: call.after_execution };
+      return (await reportPatiently({ ...hold, content }, patience)).outcome; // H2
     },
     release() {
-      isOurs = false;
+      lost.abort();
       timer.cancel();
     },
   };
