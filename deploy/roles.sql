@@ -7,9 +7,14 @@
 --
 --   create role orders_tool login password '…' in role tessera_tool;
 --
---   tessera_kernel   what runs workers, PMO, API and sweeper: may execute every l0 function, which write the tables with its rights
+--   tessera_kernel   the sweeper, and whatever runs all roles in one process: may execute every l0 function
+--   tessera_worker   agents, PMO, tool services: turns and calls, and the definitions they bring along; no keys, no sweep, no deletion
+--   tessera_api      the HTTP API: resources, keys, asking for turns and stopping them, the executor edge; takes no turn, sweeps nothing
 --   tessera_api_ro   may read, and nothing else
 --   tessera_tool     may execute four functions; reads and writes no table, and cannot choose the time
+--
+-- The functions of the first three write the tables with the rights of who calls them. So each has the rights that its functions need
+-- and no others; nobody may delete what a project holds, except through l0.delete_project, which runs with its owner's rights.
 --
 -- A login of its own in this database is for tools you run yourself: inside a transaction that it leaves open, it can hold the row
 -- of a call it was given (until idle_in_transaction_session_timeout). Tools of strangers report over HTTP.
@@ -18,9 +23,13 @@ do $$
 declare
   name text;
 begin
-  foreach name in array array['tessera_kernel', 'tessera_api_ro', 'tessera_tool'] loop
+  foreach name in array array['tessera_kernel', 'tessera_worker', 'tessera_api', 'tessera_api_ro', 'tessera_tool'] loop
     if not exists (select 1 from pg_catalog.pg_roles r where r.rolname = name) then
-      execute format('create role %I nologin', name);
+      begin
+        execute format('create role %I nologin', name);
+      exception when duplicate_object or unique_violation then
+        null; -- Another database of the cluster was given its roles at the same moment.
+      end;
     end if;
   end loop;
 end $$;
@@ -35,7 +44,7 @@ revoke all on schema l0, card, resource, state from public;
 revoke all on all tables in schema l0, card, resource, state from public;
 revoke all on all functions in schema l0, card, resource, state from public;
 
--- The kernel's login runs the functions with its own rights; the ticket keys stay with l0's owner's functions and the kernel.
+-- The kernel's login runs the functions with its own rights; the ticket keys stay with l0's owner's functions and those that give out calls.
 grant usage on schema l0, card, resource, state to tessera_kernel;
 grant execute on all functions in schema l0 to tessera_kernel;
 grant select, insert, update on all tables in schema card, resource, state to tessera_kernel;
@@ -45,6 +54,43 @@ grant delete on state.workers, resource.target_principals to tessera_kernel;
 -- Cards are written once: the trigger refuses a change, and no role of ours is granted one.
 revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters from tessera_kernel;
 
+-- Workers, PMO, tool services.
+revoke all on all tables in schema l0, card, resource, state from tessera_worker;
+revoke all on all functions in schema l0 from tessera_worker;
+grant usage on schema l0, card, resource, state to tessera_worker;
+grant execute on all functions in schema l0 to tessera_worker;
+revoke execute on function l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
+  l0.put_api_keys, l0.living_api_key, l0.note_api_key_use, l0.put_target_principals, l0.put_audit from tessera_worker;
+grant select on all tables in schema card, resource, state to tessera_worker;
+revoke select on resource.api_keys from tessera_worker;
+grant select on l0.ticket_keys, l0.migrations to tessera_worker;
+grant usage on all sequences in schema state to tessera_worker;
+grant insert on card.cards, card.boxes, card.box_cards, state.events, state.edges, state.identity_edges, state.audit_log, state.dead_letters,
+  resource.tool_versions to tessera_worker;
+grant insert, update on state.agent_state_head, state.agent_turns, state.inbox, state.calls, state.trace_budgets, state.workers,
+  state.pmo_batches, state.pmo_batch_tasks, resource.project_agents, resource.profiles to tessera_worker;
+-- It may make the project of its bundle, and lock it; what the row says is not its to change.
+grant insert, update (updated_at) on resource.projects to tessera_worker;
+
+-- The API. Stopping a turn moves head, turn, message, calls and batch task; so it may write these, and make none but turns and messages.
+revoke all on all tables in schema l0, card, resource, state from tessera_api;
+revoke all on all functions in schema l0 from tessera_api;
+grant usage on schema l0, card, resource, state to tessera_api;
+grant execute on all functions in schema l0 to tessera_api;
+revoke execute on function l0.resume, l0.take_turn, l0.suspend_on_calls, l0.apply_results, l0.append_cards, l0.append_to_output, l0.finish_turn,
+  l0.finish_one, l0.defer_turn, l0.renew_worker, l0.retire_worker, l0.recover_turn, l0.free_leases, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox,
+  l0.sweep_workers, l0.open_batch, l0.move_batch_task, l0.dispatch_batch_task, l0.dispatch_one_task, l0.take_due_batches,
+  l0.children_of_stopped, l0.finish_batch, l0.put_target_principals from tessera_api;
+grant select on all tables in schema card, resource, state to tessera_api;
+grant select on l0.ticket_keys, l0.migrations to tessera_api;
+grant usage on all sequences in schema state to tessera_api;
+grant insert on card.cards, card.boxes, card.box_cards, state.events, state.edges, state.identity_edges, state.audit_log, state.dead_letters,
+  resource.tool_versions to tessera_api;
+grant insert, update on state.agent_state_head, state.agent_turns, state.inbox, state.trace_budgets, resource.projects, resource.project_agents,
+  resource.profiles, resource.api_keys to tessera_api;
+grant update on state.calls, state.pmo_batch_tasks to tessera_api;
+grant update (due_at) on state.pmo_batches to tessera_api;
+
 grant usage on schema card, resource, state, l0 to tessera_api_ro;
 grant select on all tables in schema card, resource, state to tessera_api_ro;
 -- Who may do what is worth reading; the hashes of the keys are not.
@@ -52,6 +98,9 @@ revoke select on resource.api_keys from tessera_api_ro;
 grant select (key_id, project_id, role, targets, label, created_at, expires_at, revoked_at, last_used_at) on resource.api_keys to tessera_api_ro;
 -- `tessera verify` asks which schema it looks at.
 grant select on l0.migrations to tessera_api_ro;
+-- Reads that are functions; the last number of an event is part of one.
+grant execute on function l0.target_of, l0.settled_event_seq, l0.events_after, l0.last_event_seq to tessera_api_ro;
+grant select on all sequences in schema state to tessera_api_ro;
 
 revoke all on all functions in schema l0 from tessera_tool;
 grant usage on schema l0 to tessera_tool;

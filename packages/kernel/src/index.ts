@@ -26,17 +26,56 @@ export type {
   DueBatch,
   DueTask,
 } from "./batch-port.ts";
+export {
+  createDoctorReads,
+  type DoctorReads,
+  type LivingKey,
+  type RoleRights,
+  type ServerFacts,
+  type UnclaimedCalls,
+} from "./doctor-reads.ts";
 export type { ExecutorPort } from "./executor-port.ts";
 export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
 export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
-export { checkSchema, MIGRATIONS, type MigrateResult, migrate, SCHEMA_DIGEST, SCHEMA_VERSION } from "./migrate.ts";
+export {
+  checkSchema,
+  MIGRATED_COPY,
+  MIGRATIONS,
+  type MigrateResult,
+  migrate,
+  prepareCopies,
+  SCHEMA_DIGEST,
+  SCHEMA_VERSION,
+} from "./migrate.ts";
 export type * from "./outcomes.ts";
 export * from "./ports.ts";
-export type { ProfilePort, ProfileRecord } from "./profile-port.ts";
+export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
+export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";
 export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads } from "./reads.ts";
-export { type AgentRecord, type RegistryPort, type ToolDefinition, toolDigest } from "./registry-port.ts";
+export {
+  type AgentRecord,
+  type RegistryPort,
+  type ToolDefinition,
+  type ToolExpectation,
+  toolDigest,
+} from "./registry-port.ts";
 export { type Repetition, repeatEvery } from "./repeat-every.ts";
 export { type PatientReport, reportPatiently } from "./report-patiently.ts";
+export type {
+  ActivityReport,
+  EdgePlace,
+  ExecutionEdgeFilter,
+  ExecutionEdgeRow,
+  HeadRow,
+  IdentityEdgeFilter,
+  IdentityEdgeRow,
+  ProjectRow,
+  StateReads,
+  StepFilter,
+  StepPage,
+  StepRow,
+  TimelineRow,
+} from "./state-reads.ts";
 export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";

@@ -10,8 +10,10 @@ import { commandMessage, wakeMessage } from "./messages.ts";
 import type { Command, Wake } from "./outcomes.ts";
 import type { Bus, BusMessage, Clock, Database, Ids, KillPoints } from "./ports.ts";
 import { createProfilePort, type ProfilePort } from "./profile-port.ts";
+import { createProjectPort, type ProjectPort } from "./project-port.ts";
 import { createReads, type Reads } from "./reads.ts";
 import { createRegistryPort, type RegistryPort } from "./registry-port.ts";
+import { createStateReads, type StateReads } from "./state-reads.ts";
 import { createSweep, type Sweep } from "./sweeper.ts";
 import { moment, runOnce } from "./transitions.ts";
 import { createTurnPort, type TurnPort } from "./turn-port.ts";
@@ -26,8 +28,8 @@ export interface KernelOptions {
   readonly onWarning?: (warning: string) => void;
 }
 
-export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, BatchPort, ApiKeyPort, ProfilePort {
-  readonly reads: Reads;
+export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, ProjectPort, BatchPort, ApiKeyPort, ProfilePort {
+  readonly reads: Reads & StateReads;
   readonly announcer: Announcer;
   /** One round of the sweeper, now. */
   readonly sweep: Sweep;
@@ -50,10 +52,11 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createTurnPort(world),
     ...createExecutorPort(world),
     ...createRegistryPort(world),
+    ...createProjectPort(world),
     ...createBatchPort(world),
     ...createApiKeyPort(world),
     ...createProfilePort(world),
-    reads: createReads(database),
+    reads: { ...createReads(database), ...createStateReads(database) },
     announcer,
     sweep: createSweep(world),
     async overdueMessages(role) {

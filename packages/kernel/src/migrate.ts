@@ -5,6 +5,7 @@
 //   M2. Released files never change: a file whose digest differs from the recorded one stops everything.
 //   M3. A build older than the newest breaking migration refuses to work on the store and says so.
 //   M4. Functions are replaced as a whole when their digest differs, unless a newer build installed them.
+//   M5. Every store makes its own ticket key. A prepared store that others are copied from has none.
 
 import { CGError } from "@tessera/protocol";
 import type { Database, KillPoints, Statements } from "./ports.ts";
@@ -81,8 +82,22 @@ export async function migrate(database: Database, options: { killPoints?: KillPo
     }
   }
   const functionsReplaced = await replaceFunctions(database);
+  await ensureTicketKey(database);
   return { applied, functionsReplaced, version: SCHEMA_VERSION };
 }
+
+/** Makes an empty store into one that copies are made of: at this build's schema, and without a secret (M5). */
+export async function prepareCopies(database: Database): Promise<void> {
+  await migrate(database);
+  await database.query(sqlQuery("ticket_key_forget"));
+}
+
+/** What `migrate` says of a copy of a prepared store. */
+export const MIGRATED_COPY: MigrateResult = {
+  applied: MIGRATIONS.map(({ name }) => name),
+  functionsReplaced: true,
+  version: SCHEMA_VERSION,
+};
 
 /** Refuses a store that this build cannot work on: not migrated, too old, or too new (M3). */
 export async function checkSchema(database: Database): Promise<void> {
@@ -117,6 +132,12 @@ function refuseNewerStore(recorded: readonly RecordedMigration[]): void {
       `cannot start: the store's schema ${breaking.version} is breaking, this build knows up to ${SCHEMA_VERSION}; upgrade this process or stop it`,
     );
   }
+}
+
+/** M5. Looked at first: a role that may not write the key need not, where there is one. */
+async function ensureTicketKey(database: Database): Promise<void> {
+  const [key] = await database.query<{ there: boolean }>(sqlQuery("ticket_key_there"));
+  if (key?.there !== true) await database.query(sqlQuery("ticket_key_make"));
 }
 
 async function replaceFunctions(database: Database): Promise<boolean> {

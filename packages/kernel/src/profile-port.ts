@@ -14,21 +14,32 @@ export interface ProfileRecord {
   readonly description?: string;
 }
 
+/** Writes only if the name means this box now; null: only if there is no such name. Else `precondition_failed`. */
+export interface ProfileExpectation {
+  readonly expected_profile_box_id?: string | null;
+}
+
 export interface ProfilePort {
   /** Makes the name mean this box. The same again is a duplicate; agents that exist keep the box they have. */
-  putProfile(profile: ProfileRecord): Promise<WriteOutcome>;
-  removeProfile(profile: { readonly project_id: string; readonly name: string }): Promise<WriteOutcome>;
+  putProfile(profile: ProfileRecord & ProfileExpectation): Promise<WriteOutcome>;
+  removeProfile(
+    profile: { readonly project_id: string; readonly name: string } & ProfileExpectation,
+  ): Promise<WriteOutcome>;
 }
+
+type ProfileItem = ProfileExpectation & { readonly is_repeat?: true } & (
+    | ProfileRecord
+    | { readonly project_id: string; readonly name: string; readonly removed: true }
+  );
 
 const NAME_CHARS_MAX = 128;
 const TAGS_MAX = 64;
 
 export function createProfilePort(world: TransitionWorld): ProfilePort {
-  const put = transition<ProfileRecord | { project_id: string; name: string; removed: true }, WriteOutcome>(
-    world,
-    "put_profiles",
-    { keyOf: (item) => `${item.project_id}/${item.name}` },
-  );
+  const put = transition<ProfileItem, WriteOutcome>(world, "put_profiles", {
+    keyOf: (item) => `${item.project_id}/${item.name}`,
+    repeat: (item) => ({ ...item, is_repeat: true }),
+  });
   return {
     putProfile: (profile) =>
       answering(async () => {
@@ -39,14 +50,27 @@ export function createProfilePort(world: TransitionWorld): ProfilePort {
         for (const tag of tags) checkText("tags", tag, NAME_CHARS_MAX);
         if (Buffer.byteLength(description) > DESCRIPTION_BYTES_MAX)
           throw new CGError("bad_request", "description is too long");
-        return await put({ project_id, name, profile_box_id, worker_target, tags, description });
+        return await put({
+          project_id,
+          name,
+          profile_box_id,
+          worker_target,
+          tags,
+          description,
+          ...expectation(profile),
+        });
       }),
-    removeProfile: ({ project_id, name }) =>
+    removeProfile: (profile) =>
       answering(async () => {
+        const { project_id, name } = profile;
         checkIds({ project_id });
-        return await put({ project_id, name, removed: true });
+        return await put({ project_id, name, removed: true, ...expectation(profile) });
       }),
   };
+}
+
+function expectation({ expected_profile_box_id }: ProfileExpectation): ProfileExpectation {
+  return expected_profile_box_id === undefined ? {} : { expected_profile_box_id };
 }
 
 function checkText(field: string, text: string, charsMax: number): void {

@@ -49,6 +49,12 @@ export interface AgentFilter {
   readonly limit?: number;
 }
 
+/** What comes behind `after`, so many of them. */
+export interface PageAfter {
+  readonly after?: string;
+  readonly limit?: number;
+}
+
 export interface Reads {
   /** Input order, duplicates kept, missing ones skipped. */
   cards(projectId: string, cardIds: readonly string[]): Promise<CardDocument[]>;
@@ -78,12 +84,13 @@ export interface Reads {
   toolsAfter(projectId: string, toolName: string, limit: number): Promise<Row[]>;
   tool(projectId: string, toolName: string): Promise<Row | null>;
   toolByDigest(projectId: string, toolName: string, digest: string): Promise<Row | null>;
-  /** Keys of a project, or all with null. Never a secret or its hash. */
-  apiKeys(projectId: string | null): Promise<Row[]>;
+  /** Keys of a project, or all with null, in the order of their ids. Never a secret or its hash. */
+  apiKeys(projectId: string | null, page?: PageAfter): Promise<Row[]>;
   agent(projectId: string, agentId: string): Promise<Row | null>;
   agents(projectId: string, filter?: AgentFilter): Promise<Row[]>;
   profile(projectId: string, name: string): Promise<ProfileRow | null>;
-  profiles(projectId: string): Promise<ProfileRow[]>;
+  /** In the order of their names. */
+  profiles(projectId: string, page?: PageAfter): Promise<ProfileRow[]>;
   /** The name that means this box today; null for a box that a newer upload replaced. */
   profileByBox(projectId: string, boxId: string): Promise<ProfileRow | null>;
   /** Turns that were enqueued by this one, oldest first. */
@@ -91,8 +98,9 @@ export interface Reads {
   /** Events after a cursor, in an order that never skips one that commits late. */
   eventsAfter(projectId: string, cursor: number, limit?: number): Promise<EventRow[]>;
   batch(projectId: string, batchId: string): Promise<Row | null>;
-  deadLetters(projectId: string, limit?: number): Promise<Row[]>;
-  audit(projectId: string, limit?: number): Promise<Row[]>;
+  /** Newest first; with `before`, those older than that one. */
+  deadLetters(projectId: string, limit?: number, before?: number): Promise<Row[]>;
+  audit(projectId: string, limit?: number, before?: number): Promise<Row[]>;
 }
 
 const ROWS_MAX = 1_000;
@@ -114,7 +122,7 @@ export function createReads(database: Database): Reads {
     tools: (project) => all("tools_of_project", project),
     toolsAfter: (project, name, limit) => all("tools_after", project, name, limit),
     tool: (project, name) => one("tool_by_name", project, name),
-    apiKeys: (project) => all("api_keys_of_project", project, ROWS_MAX),
+    apiKeys: (project, { after = "", limit = ROWS_MAX } = {}) => all("api_keys_of_project", project, limit, after),
     toolByDigest: (project, name, digest) => one("tool_by_digest", project, name, digest),
     agent: (project, agent) => one("agent_by_id", project, agent),
     agents: (project, filter = {}) => {
@@ -123,12 +131,12 @@ export function createReads(database: Database): Reads {
       return all("agents_of_project", project, worker_target, tag, owner_agent_id, profile_box_id, after, limit);
     },
     profile: async (project, name) => (await all<ProfileRow>("profile_by_name", project, name))[0] ?? null,
-    profiles: (project) => all("profiles_of_project", project, ROWS_MAX),
+    profiles: (project, { after = "", limit = ROWS_MAX } = {}) => all("profiles_of_project", project, limit, after),
     profileByBox: async (project, box) => (await all<ProfileRow>("profile_by_box", project, box))[0] ?? null,
     childTurns: (project, turn) => all("turns_by_parent", project, turn, ROWS_MAX),
     eventsAfter: (project, cursor, limit = ROWS_MAX) => all("events_after", project, cursor, limit),
     batch: (project, batch) => one("batch_by_id", project, batch),
-    deadLetters: (project, limit = ROWS_MAX) => all("dead_letters_of_project", project, limit),
-    audit: (project, limit = ROWS_MAX) => all("audit_of_project", project, limit),
+    deadLetters: (project, limit = ROWS_MAX, before) => all("dead_letters_of_project", project, limit, before ?? null),
+    audit: (project, limit = ROWS_MAX, before) => all("audit_of_project", project, limit, before ?? null),
   };
 }

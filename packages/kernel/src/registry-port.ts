@@ -1,16 +1,9 @@
-// Projects, the roster, tool definitions, standalone cards and boxes, dead letters.
+// The roster, tool definitions, standalone cards and boxes, dead letters.
 
 import { createHash } from "node:crypto";
 import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds, gateCard } from "./request-gate.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
-
-export interface ProjectRecord {
-  readonly project_id: string;
-  readonly title?: string;
-  readonly owner_id?: string;
-  readonly status?: "active" | "inactive" | "archived";
-}
 
 export interface AgentRecord {
   readonly project_id: string;
@@ -22,6 +15,8 @@ export interface AgentRecord {
   readonly owner_agent_id?: string;
   readonly status?: "active" | "inactive";
   readonly metadata?: JsonObject;
+  /** Writes only if there is no such agent, else `conflict`. A repetition is known by the id of its identity edge. */
+  readonly only_new?: boolean;
   readonly identity_edge?: JsonObject;
 }
 
@@ -38,9 +33,15 @@ export type ToolOutcome =
   | Rejected
   | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
 
-type ToolItem =
-  | (ToolDefinition & { readonly digest: string })
-  | { readonly project_id: string; readonly tool_name: string; readonly removed: true };
+/** Writes only if the current version has this digest; null: only if there is none. Else `precondition_failed`. */
+export interface ToolExpectation {
+  readonly expected_digest?: string | null;
+}
+
+type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
+    | (ToolDefinition & { readonly digest: string })
+    | { readonly project_id: string; readonly tool_name: string; readonly removed: true }
+  );
 
 export interface DeadLetter {
   readonly project_id?: string;
@@ -50,11 +51,10 @@ export interface DeadLetter {
 }
 
 export interface RegistryPort {
-  putProject(project: ProjectRecord): Promise<WriteOutcome>;
   putAgent(agent: AgentRecord): Promise<WriteOutcome>;
   /** Appends a version; the same definition as the current one is a duplicate (design D11). */
-  putTool(tool: ToolDefinition): Promise<ToolOutcome>;
-  removeTool(tool: { project_id: string; tool_name: string }): Promise<WriteOutcome>;
+  putTool(tool: ToolDefinition & ToolExpectation): Promise<ToolOutcome>;
+  removeTool(tool: { project_id: string; tool_name: string } & ToolExpectation): Promise<WriteOutcome>;
   putCard(card: CardDraft & { readonly project_id: string; readonly author_id: string }): Promise<WriteOutcome>;
   putBox(box: {
     project_id: string;
@@ -68,14 +68,12 @@ export interface RegistryPort {
 }
 
 export function createRegistryPort(world: TransitionWorld): RegistryPort {
-  const putProject = transition<ProjectRecord, WriteOutcome>(world, "put_projects", {
-    keyOf: (item) => item.project_id,
-  });
   const putAgent = transition<AgentRecord, WriteOutcome>(world, "put_agents", {
     keyOf: (item) => `${item.project_id}/${item.agent_id}`,
   });
   const putTool = transition<ToolItem, ToolOutcome>(world, "put_tools", {
     keyOf: (item) => `${item.project_id}/${item.tool_name}`,
+    repeat: (item) => ({ ...item, is_repeat: true }),
   });
   const putCard = transition<CardDraft, WriteOutcome>(world, "put_cards", { keyOf: (item) => item.card_id });
   const putBox = transition<{ project_id: string; box_id: string }, WriteOutcome>(world, "put_boxes", {
@@ -90,11 +88,6 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
   );
   const putDeadLetter = transition<DeadLetter, WriteOutcome>(world, "put_dead_letters");
   return {
-    putProject: (project) =>
-      answering(async () => {
-        checkIds({ project_id: project.project_id });
-        return await putProject(project);
-      }),
     putAgent: (agent) =>
       answering(async () => {
         checkIds({ project_id: agent.project_id, agent_id: agent.agent_id, worker_target: agent.worker_target });

@@ -24,6 +24,7 @@ const CONTENT_OF = {
 
 describe("a card", () => {
   it("saved again with the same content is accepted, with another it is a conflict", async () => {
+    await fx.kernel.putProject({ project_id: "p2" });
     const card = textCard("one");
     expect((await fx.kernel.putCard(card)).outcome).toBe("accepted");
     expect((await fx.kernel.putCard(card)).outcome).toBe("accepted");

@@ -133,16 +133,17 @@ export class Fixture {
   }
 
   /** An agent with a turn that a worker holds. */
-  async started(options: { agent_id?: string; worker_id?: string } = {}): Promise<Started> {
-    const agent = options.agent_id ?? (await this.newAgent());
+  async started(options: { agent_id?: string; worker_id?: string; project_id?: string } = {}): Promise<Started> {
+    const project = options.project_id ?? PROJECT;
+    const agent = options.agent_id ?? (await this.newAgent(undefined, project));
     const worker = options.worker_id ?? (await this.newWorker());
-    const enqueued = await this.kernel.enqueueTurn({ project_id: PROJECT, agent_id: agent });
+    const enqueued = await this.kernel.enqueueTurn({ project_id: project, agent_id: agent });
     expect(enqueued.outcome).toBe("accepted");
-    return this.resumed(agent, worker);
+    return this.resumed(agent, worker, project);
   }
 
-  async resumed(agent: string, worker: string): Promise<Started> {
-    const outcome = await this.kernel.resume({ project_id: PROJECT, agent_id: agent, worker_id: worker });
+  async resumed(agent: string, worker: string, project = PROJECT): Promise<Started> {
+    const outcome = await this.kernel.resume({ project_id: project, agent_id: agent, worker_id: worker });
     if (outcome.outcome !== "accepted") throw new Error(`not taken: ${JSON.stringify(outcome)}`);
     const { project_id, agent_id, agent_turn_id, turn_epoch, output_box_id } = outcome;
     return { project_id, agent_id, agent_turn_id, turn_epoch, output_box_id, worker_id: worker };

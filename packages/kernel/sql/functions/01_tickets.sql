@@ -16,3 +16,25 @@ begin
   end loop;
   return false;
 end $$;
+
+-- The key of a store that has none yet: one that was made from a prepared snapshot, in which no secret may lie.
+create or replace function l0.make_ticket_key() returns void language plpgsql set search_path = pg_catalog, pg_temp as $$
+declare
+  secret bytea := '';
+  inner_pad bytea;
+  outer_pad bytea;
+begin
+  if exists (select 1 from l0.ticket_keys) then
+    return;
+  end if;
+  for i in 1..4 loop
+    secret := secret || uuid_send(gen_random_uuid());
+  end loop;
+  inner_pad := secret;
+  outer_pad := secret;
+  for i in 0..63 loop
+    inner_pad := set_byte(inner_pad, i, get_byte(secret, i) # 54);
+    outer_pad := set_byte(outer_pad, i, get_byte(secret, i) # 92);
+  end loop;
+  insert into l0.ticket_keys values (1, inner_pad, outer_pad) on conflict (key_id) do nothing;
+end $$;

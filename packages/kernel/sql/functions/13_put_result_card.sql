@@ -47,7 +47,8 @@ begin
         code := 'conflict';
       end if;
     end if;
-    if code is not null then
+    -- A call that does not exist is nobody's to look after, and its project may be gone.
+    if code is not null and c.project_id = i.project_id then
       insert into state.audit_log (project_id, kind, code, tool_call_id, principal, created_at)
       values (i.project_id, 'put_result_card', code, i.tool_call_id, i.principal, moment);
     end if;

@@ -6,7 +6,8 @@
 --         display_name?, metadata?, runtime_config?, source_agent_id? }
 -- answer: accepted | duplicate (same turn id or correlation) + { agent_turn_id, inbox_id, correlation_id, trace_id, channel_id,
 --   recursion_depth, turn_epoch?, wake? }, or rejected with not_found, agent_busy, backlog_full, recursion_depth_exceeded,
---   trace_budget_exceeded, canceled (the parent was stopped), forbidden (output box of another agent), conflict (the id names another turn), bad_request.
+--   trace_budget_exceeded, canceled (the parent was stopped), forbidden (output box of another agent), conflict (the id names another turn; the
+--   project is inactive or archived), bad_request.
 --
 -- The depth comes from the stored parent, never from a header (faults F43); the budget of the trace stops fan-out bombs (F44).
 
@@ -40,6 +41,7 @@ declare
   kind text := coalesce(item ->> 'message_type', 'turn');
   policy text := coalesce(item ->> 'depth_policy', 'descend');
   roster resource.project_agents;
+  project_status text;
   h state.agent_state_head;
   known state.agent_turns;
   parent state.agent_turns;
@@ -61,6 +63,11 @@ begin
     return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
   end if;
   select * into h from state.agent_state_head k where k.project_id = project and k.agent_id = agent for no key update;
+  -- Read under the head's lock: delete_project waits for it, or has marked the project before. A read by key, without a lock.
+  select p.status into project_status from resource.projects p where p.project_id = project;
+  if coalesce(project_status, 'deleting') = 'deleting' then
+    return jsonb_build_object('outcome', 'rejected', 'code', 'not_found');
+  end if;
 
   select * into known from state.agent_turns t where t.agent_turn_id = turn_id;
   if not found then
@@ -76,6 +83,9 @@ begin
       'recursion_depth', known.recursion_depth, 'status', known.status);
   end if;
 
+  if project_status <> 'active' then
+    return jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'project_status', project_status);
+  end if;
   if kind = 'ui_action' and h.status <> 'idle' then
     return jsonb_build_object('outcome', 'rejected', 'code', 'agent_busy');
   end if;

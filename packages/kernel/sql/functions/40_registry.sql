@@ -1,19 +1,9 @@
--- Resources and standalone cards: projects, agents, tool definitions, boxes.
-
--- item: { project_id, title?, owner_id?, status? }
-create or replace function l0.put_projects(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp as $$
-begin
-  insert into resource.projects as p (project_id, title, owner_id, status, created_at)
-  select distinct on (i.project_id) i.project_id, coalesce(i.title, ''), i.owner_id, coalesce(i.status, 'active'), coalesce(at, clock_timestamp())
-    from jsonb_to_recordset(items) as i (project_id text, title text, owner_id text, status text) order by i.project_id
-  on conflict (project_id) do update set title = excluded.title, owner_id = coalesce(excluded.owner_id, p.owner_id), status = excluded.status;
-  return (select json_agg(json_build_object('outcome', 'accepted')) from jsonb_array_elements(items));
-end $$;
+-- Resources and standalone cards: agents, tool definitions, boxes. Nothing is written for a project that is not there or is being deleted.
 
 -- The roster: an agent and its head come into being together.
--- item: { project_id, agent_id, worker_target, profile_box_id?, tags?, display_name?, owner_agent_id?, status?, metadata?,
+-- item: { project_id, agent_id, worker_target, profile_box_id?, tags?, display_name?, owner_agent_id?, status?, metadata?, only_new?,
 --         identity_edge?: { edge_id, action, source_agent_id?, trace_id?, parent_step_id?, channel_id? } }
+-- answer: accepted, or rejected with not_found (project, box), conflict (only_new, and there is one that this edge did not make).
 create or replace function l0.put_agents(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -23,9 +13,9 @@ declare
 begin
   for i in
     select * from jsonb_to_recordset(items) as e (project_id text, agent_id text, worker_target text, profile_box_id text, tags text[],
-      display_name text, owner_agent_id text, status text, metadata jsonb, identity_edge jsonb)
+      display_name text, owner_agent_id text, status text, metadata jsonb, only_new boolean, identity_edge jsonb)
   loop
-    if not exists (select 1 from resource.projects p where p.project_id = i.project_id)
+    if not l0.living_project(i.project_id)
        or i.profile_box_id is not null and not exists (
             select 1 from card.boxes b where b.box_id = i.profile_box_id and b.project_id = i.project_id) then
       answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found');
@@ -38,7 +28,16 @@ begin
       set profile_box_id = coalesce(excluded.profile_box_id, a.profile_box_id), worker_target = excluded.worker_target,
           tags = coalesce(i.tags, a.tags), display_name = coalesce(excluded.display_name, a.display_name),
           owner_agent_id = coalesce(a.owner_agent_id, excluded.owner_agent_id), status = excluded.status,
-          metadata = coalesce(i.metadata, a.metadata);
+          metadata = coalesce(i.metadata, a.metadata)
+      where not coalesce(i.only_new, false);
+    if not found then
+      -- An answer that was lost is asked for again: its edge is there.
+      answers := answers || case when exists (
+          select 1 from state.identity_edges e
+           where e.edge_id = i.identity_edge ->> 'edge_id' and e.project_id = i.project_id and e.target_agent_id = i.agent_id)
+        then json_build_object('outcome', 'duplicate') else json_build_object('outcome', 'rejected', 'code', 'conflict') end;
+      continue;
+    end if;
     insert into state.agent_state_head (project_id, agent_id, updated_at) values (i.project_id, i.agent_id, moment)
     on conflict (project_id, agent_id) do nothing;
     if i.identity_edge is not null then
@@ -53,29 +52,40 @@ begin
 end $$;
 
 -- Appends a version (T1). The same definition as the current one is not appended again; removed: true ends the name.
--- item: { project_id, tool_name, digest, description?, parameters?, target_subject, after_execution, options?, removed? }
+-- expected_digest compares with the current version before it writes; null: there must be none. The project's row is locked, so of two
+-- writers that expect the same, the second finds what the first wrote.
+-- item: { project_id, tool_name, digest, description?, parameters?, target_subject, after_execution, options?, removed?, expected_digest?,
+--         is_repeat? }
 create or replace function l0.put_tools(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
   newest resource.tool_versions;
+  living_digest text;
   answers jsonb := '{}';
 begin
   for i in
-    select * from rows from (jsonb_to_recordset(items) as (project_id text, tool_name text, digest text, description text, parameters jsonb,
-             target_subject text, after_execution text, options jsonb, removed boolean))
-           with ordinality as e (project_id, tool_name, digest, description, parameters, target_subject, after_execution, options, removed, ord)
+    select e.*, items -> (e.ord - 1)::integer ? 'expected_digest' as is_compared
+      from rows from (jsonb_to_recordset(items) as (project_id text, tool_name text, digest text, description text, parameters jsonb,
+             target_subject text, after_execution text, options jsonb, removed boolean, expected_digest text, is_repeat boolean))
+           with ordinality as e (project_id, tool_name, digest, description, parameters, target_subject, after_execution, options, removed,
+             expected_digest, is_repeat, ord)
      order by e.project_id collate "C", e.tool_name collate "C"
   loop
-    perform 1 from resource.projects p where p.project_id = i.project_id for no key update;
+    perform 1 from resource.projects p where p.project_id = i.project_id and p.status <> 'deleting' for no key update;
     if not found then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name));
       continue;
     end if;
     select * into newest from resource.tool_versions v
      where v.project_id = i.project_id and v.tool_name = i.tool_name order by v.version desc limit 1;
-    if coalesce(i.removed, false) and (newest.version is null or newest.removed) then
+    living_digest := case when not newest.removed then newest.digest end;
+    if i.is_compared and living_digest is distinct from i.expected_digest
+       -- An answer that was lost is asked for again: what it wrote is the current one.
+       and not (coalesce(i.is_repeat, false) and living_digest is not distinct from case when coalesce(i.removed, false) then null else i.digest end) then
+      answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'precondition_failed', 'tool_name', i.tool_name));
+    elsif coalesce(i.removed, false) and (newest.version is null or newest.removed) then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'not_found', 'tool_name', i.tool_name));
     elsif coalesce(i.removed, false) and exists (
             select 1 from state.calls c where c.due_at is not null and c.wait_status = 'waiting'
@@ -118,6 +128,10 @@ begin
       answers := answers || json_build_object('outcome', 'rejected', 'code', 'forbidden', 'card_id', i.card_id);
       continue;
     end if;
+    if not l0.living_project(i.project_id) then
+      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found', 'card_id', i.card_id);
+      continue;
+    end if;
     digest := sha256(convert_to(i.content::text || coalesce(i.metadata::text, ''), 'UTF8'));
     insert into card.cards (card_id, project_id, type, author_id, trace_id, content, metadata, ttl_seconds, sha256, created_at)
     values (i.card_id, i.project_id, i.type, i.author_id, i.trace_id, i.content, i.metadata, i.ttl_seconds, digest, moment)
@@ -145,6 +159,10 @@ begin
   for i in
     select * from jsonb_to_recordset(items) as e (project_id text, box_id text, agent_id text, card_ids text[])
   loop
+    if not l0.living_project(i.project_id) then
+      answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found', 'box_id', i.box_id);
+      continue;
+    end if;
     select w.id into missing from unnest(i.card_ids) w (id)
      where not exists (select 1 from card.cards c where c.card_id = w.id and c.project_id = i.project_id) limit 1;
     if missing is not null then
@@ -168,13 +186,14 @@ begin
   return array_to_json(answers);
 end $$;
 
--- A message that cannot be handled is kept with its reason, and nothing else changes.
+-- A message that cannot be handled is kept with its reason, and nothing else changes. A project that is not there is not named: its
+-- rows would outlive it.
 -- item: { project_id?, correlation_id?, reason, detail? }
 create or replace function l0.put_dead_letters(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
-  select i.project_id, i.correlation_id, i.reason, coalesce(i.detail, '{}'), coalesce(at, clock_timestamp())
+  select case when l0.living_project(i.project_id) then i.project_id end, i.correlation_id, i.reason, coalesce(i.detail, '{}'), coalesce(at, clock_timestamp())
     from jsonb_to_recordset(items) as i (project_id text, correlation_id text, reason text, detail jsonb);
   return (select json_agg(json_build_object('outcome', 'accepted')) from jsonb_array_elements(items));
 end $$;

@@ -28,7 +28,7 @@ begin
       -- A lost answer is asked for again; nobody else can know the hash of a secret that was just made.
       answers := answers || case when encode(kept.secret_sha256, 'hex') = i.secret_sha256
         then json_build_object('outcome', 'duplicate') else json_build_object('outcome', 'rejected', 'code', 'conflict') end;
-    elsif i.project_id is not null and not exists (select 1 from resource.projects p where p.project_id = i.project_id) then
+    elsif i.project_id is not null and not l0.living_project(i.project_id) then
       answers := answers || json_build_object('outcome', 'rejected', 'code', 'not_found');
     else
       insert into resource.api_keys (key_id, secret_sha256, project_id, role, targets, label, created_at, expires_at)

@@ -6,9 +6,10 @@
 
 -- name: 01_call_settled
 -- kind: liveness
--- says: every tool.call has exactly one settled wait
+-- says: every tool.call has exactly one settled wait, except where its project is being deleted, which takes calls before cards
 select c.card_id, c.tool_call_id, w.wait_status from card.cards c left join state.calls w on w.tool_call_id = c.tool_call_id and w.project_id = c.project_id
- where c.type = 'tool.call' and (w.tool_call_id is null or w.wait_status not in ('applied', 'dropped'));
+ where c.type = 'tool.call' and (w.tool_call_id is null or w.wait_status not in ('applied', 'dropped'))
+   and not exists (select 1 from resource.projects p where p.project_id = c.project_id and p.status = 'deleting');
 
 -- name: 02_one_result_in_box
 -- kind: safety
@@ -169,8 +170,9 @@ select c.card_id from card.cards c
 
 -- name: 28_box_single_writer_dense
 -- kind: safety
--- says: one agent writes a box; no gap but the reserved places of waiting calls; no card twice
+-- says: one agent writes a box; no gap but the reserved places of waiting calls; no card twice; except where its project is being deleted
 select b.box_id, count(*) from card.box_contents b
+ where not exists (select 1 from resource.projects p where p.project_id = b.project_id and p.status = 'deleting')
  group by b.box_id
 having count(*) <> count(distinct b.card_id) and exists (select 1 from card.boxes x where x.box_id = b.box_id and x.agent_id is not null)
     or max(b.pos) + 1 <> count(*) + (select count(*) from state.calls w

@@ -18,3 +18,12 @@ select digest, schema_version from l0.functions_installed;
 -- name: functions_record
 insert into l0.functions_installed (only_row, digest, schema_version) values (true, $1, $2)
   on conflict (only_row) do update set digest = excluded.digest, schema_version = excluded.schema_version;
+
+-- name: ticket_key_there
+select exists (select 1 from l0.ticket_keys) as there;
+
+-- name: ticket_key_make
+select l0.make_ticket_key();
+
+-- name: ticket_key_forget
+delete from l0.ticket_keys;

@@ -67,7 +67,7 @@ select p.* from resource.projects p where p.project_id = $1;
 -- name: api_keys_of_project
 -- Null lists the keys of every project, and those that have none. The hash stays where it is.
 select k.key_id, k.project_id, k.role, k.targets, k.label, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
-  from resource.api_keys k where $1::text is null or k.project_id = $1 order by k.key_id limit $2;
+  from resource.api_keys k where ($1::text is null or k.project_id = $1) and k.key_id > $3 collate "C" order by k.key_id limit $2;
 
 -- name: agent_by_id
 select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;
@@ -85,7 +85,7 @@ select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.descri
 
 -- name: profiles_of_project
 select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.description, p.updated_at
-  from resource.profiles p where p.project_id = $1 and p.removed_at is null order by p.name limit $2;
+  from resource.profiles p where p.project_id = $1 and p.removed_at is null and p.name > $3 collate "C" order by p.name limit $2;
 
 -- name: profile_by_box
 -- Several names may mean one box; the first by name answers.
@@ -103,7 +103,7 @@ select b.*, (select json_agg(t order by t.task_index) from state.pmo_batch_tasks
   from state.pmo_batches b where b.batch_id = $2 and b.project_id = $1;
 
 -- name: dead_letters_of_project
-select d.* from state.dead_letters d where d.project_id = $1 order by d.dead_letter_id desc limit $2;
+select d.* from state.dead_letters d where d.project_id = $1 and ($3::bigint is null or d.dead_letter_id < $3) order by d.dead_letter_id desc limit $2;
 
 -- name: audit_of_project
-select a.* from state.audit_log a where a.project_id = $1 order by a.audit_id desc limit $2;
+select a.* from state.audit_log a where a.project_id = $1 and ($3::bigint is null or a.audit_id < $3) order by a.audit_id desc limit $2;

@@ -45,6 +45,12 @@ select l0.renew_worker($1::jsonb, $2::timestamptz) as answer;
 -- name: put_projects
 select l0.put_projects($1::jsonb, $2::timestamptz) as answer;
 
+-- name: delete_project
+select l0.delete_project($1, $2, $3, $4::timestamptz) as answer;
+
+-- name: put_audit
+select l0.put_audit($1::jsonb, $2::timestamptz) as answer;
+
 -- name: put_agents
 select l0.put_agents($1::jsonb, $2::timestamptz) as answer;
 

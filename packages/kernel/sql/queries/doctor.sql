@@ -1,0 +1,43 @@
+-- What `tessera doctor` asks of a store (src/doctor-reads.ts). Nothing here writes.
+
+-- name: doctor_server
+select current_setting('server_version_num')::int as version,
+  (extract(epoch from clock_timestamp()) * 1000)::float8 as clock_ms,
+  current_user::text as role_name, rolsuper as is_superuser
+from pg_roles where rolname = current_user;
+
+-- name: doctor_rights
+select count(*)::int as functions,
+  (count(*) filter (where has_function_privilege(p.oid, 'execute') and has_schema_privilege(n.oid, 'usage')))::int as callable,
+  has_database_privilege(current_database(), 'create') as may_create
+from pg_proc p join pg_namespace n on n.oid = p.pronamespace
+where n.nspname = 'l0';
+
+-- A waiting call has a due time, and an index holds those that have one.
+-- name: doctor_unclaimed
+select target_subject, count(*)::int as calls,
+  max(extract(epoch from clock_timestamp() - created_at))::float8 as seconds
+from state.calls
+where due_at is not null and wait_status = 'waiting' and claimed_by is null and not local
+  and project_id = $1 and created_at < clock_timestamp() - make_interval(secs => $2)
+group by target_subject order by target_subject;
+
+-- name: doctor_workers
+select worker_target, count(*)::int as alive
+from state.workers
+where lapsed_at is null and lease_until > clock_timestamp()
+group by worker_target order by worker_target;
+
+-- name: doctor_waiting_turns
+select a.worker_target, count(*)::int as turns
+from state.agent_state_head h join resource.project_agents a using (project_id, agent_id)
+where h.project_id = $1 and h.status = 'dispatched' and h.updated_at < clock_timestamp() - make_interval(secs => $2)
+group by a.worker_target order by a.worker_target;
+
+-- name: doctor_keys
+select key_id, role, expires_at,
+  coalesce(expires_at < clock_timestamp() + make_interval(days => $2), false) as is_ending
+from resource.api_keys
+where revoked_at is null and (project_id = $1 or project_id is null)
+  and (expires_at is null or expires_at > clock_timestamp())
+order by key_id;
