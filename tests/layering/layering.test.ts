@@ -17,7 +17,7 @@ interface Source {
 
 function* walk(directory: string): Generator<string> {
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    if (entry.name === "node_modules") continue;
+    if (entry.name === "node_modules" || entry.name === "templates") continue; // templates are a user's files
     const path = join(directory, entry.name);
     if (entry.isDirectory()) yield* walk(path);
     else if (/\.(ts|js|mjs)$/.test(entry.name)) yield path;

@@ -6,7 +6,8 @@
 //   H1–H12, H15, H16       packages/server/src/http-edge.test.ts, sockets.test.ts
 //   H18, H21               packages/server/src/sockets.test.ts
 //   H22                    packages/server/src/registry.test.ts
-//   H13, H14, H17, H19, H20  no route can show them yet (Idempotency-Key, If-Match, SSE, cancel, enqueue): issue 5
+//   H13, H19, H20          packages/server/src/turns.test.ts
+//   H14, H17               packages/server/src/put-tool.test.ts, event-routes.test.ts
 //   Y1–Y17                 packages/server/src/registry.test.ts; one by one in packages/tool/src/resources/*.test.ts
 //   T1–T13                 rows-t.test.ts; one by one in packages/tool/src/catalog and packages/executor/src/builtins
 //   C1–C7                  here; C2 and C6 also in packages/kernel/test/cards.test.ts

@@ -3,11 +3,13 @@
 //   A1. No key and a key that counts for nothing are answered alike.
 //   A2. A project that the key does not reach is answered like one that does not exist, before the role is looked at.
 //   A3. A flood is stopped by the address before the key is looked up, and by the key before the body is read.
+//   A4. A key that asks for what its role may not do is noted for the audit.
 
 import type { ApiKeyIdentity, Kernel } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { parseId } from "@tessera/protocol";
 import { HttpRefusal } from "./problem.ts";
+import { textIn } from "./query-values.ts";
 import { createRateLimiter } from "./rate-limiter.ts";
 import { unknownProject } from "./refusals.ts";
 import type { RouteSpec } from "./route-spec.ts";
@@ -18,11 +20,19 @@ export interface AccessRequest {
   readonly params: Readonly<Record<string, string>>;
 }
 
+export interface Forbidden {
+  readonly spec: RouteSpec;
+  readonly key: ApiKeyIdentity;
+  readonly params: AccessRequest["params"];
+}
+
 export interface Access {
   /** A3. Throws 429. */
   admitAddress(address: string): void;
   /** The identity behind the request, which may use this route; throws 400, 401, 403, 404 or 429. */
   admit(spec: RouteSpec, request: AccessRequest): Promise<ApiKeyIdentity>;
+  /** Whether a key that was admitted still counts. One that cannot be looked up does. */
+  isStillGood(authorization: string | null): Promise<boolean>;
 }
 
 /** Stands for whoever uses a route that needs no key. It has no right to anything else. */
@@ -33,8 +43,10 @@ export function createAccess(world: {
   readonly kernel: Pick<Kernel, "authenticate">;
   readonly clock: Clock;
   readonly limits: ServerLimits;
+  /** Told of a key that may not do what it asked for (A4). */
+  readonly onForbidden?: (refusal: Forbidden) => void;
 }): Access {
-  const { kernel, clock, limits } = world;
+  const { kernel, clock, limits, onForbidden = () => undefined } = world;
   const addresses = createRateLimiter(clock, limits.address);
   const keys = createRateLimiter(clock, limits.key);
   const reports = createRateLimiter(clock, limits.reportsPerKey);
@@ -49,18 +61,36 @@ export function createAccess(world: {
     admitAddress: (address) => limit(addresses.take(address)),
     async admit(spec, { authorization, params }) {
       if (spec.roles === "anyone") return NOBODY;
-      const key = await kernel.authenticate(BEARER.exec(authorization ?? "")?.[1] ?? "");
+      const key = await kernel.authenticate(keyTextOf(authorization));
       if (key === null) throw noKey(); // A1
-      for (const name in params) parseId(params[name], fieldOf(name));
+      for (const name in params) checkParam(spec, name, params[name] ?? "");
       const { project } = params;
       if (project !== undefined && key.project_id !== null && key.project_id !== project) throw unknownProject(project); // A2
       if (!spec.roles.includes(key.role)) {
+        onForbidden({ spec, key, params });
         throw new HttpRefusal("forbidden", `a key with the role ${key.role} may not do this`);
       }
       admitKey(spec, key, params);
       return key;
     },
+    async isStillGood(authorization) {
+      try {
+        return (await kernel.authenticate(keyTextOf(authorization))) !== null;
+      } catch {
+        return true;
+      }
+    },
   };
+}
+
+/** R2 in route-spec.ts */
+function checkParam({ names = [] }: RouteSpec, name: string, value: string): void {
+  if (names.includes(name)) textIn({ [name]: value }, name);
+  else parseId(value, fieldOf(name));
+}
+
+function keyTextOf(authorization: string | null): string {
+  return BEARER.exec(authorization ?? "")?.[1] ?? "";
 }
 
 /** How clients know the ids of a path. */

@@ -4,7 +4,9 @@
 //       may end it, and every end is problem JSON with a request id.
 //   B2. A route without roles cannot be registered (R1 in route-spec.ts).
 //   B3. Nothing but the route's own kind of body is read; without a parser for its type the answer is 415.
+//   B4. A stream is pulled as fast as its reader reads, and no faster; it ends with its connection. One that nobody reads is cut.
 
+import { Readable } from "node:stream";
 import type { Clock, Ids } from "@tessera/kernel";
 import { CGError, NotFound, parseJson } from "@tessera/protocol";
 import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
@@ -12,8 +14,9 @@ import type { Access } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
 import type { HostGuard } from "./host-guard.ts";
 import { describeFault, HttpRefusal, PROBLEM_TYPE, problemOf } from "./problem.ts";
-import { type ApiRequest, methodsOf, type RouteSpec } from "./route-spec.ts";
+import { type ApiRequest, methodsOf, type RouteSpec, routerPath } from "./route-spec.ts";
 import type { ServerLimits } from "./server-limits.ts";
+import { cutWhenStalled } from "./stalled-stream.ts";
 import { FORM_TYPE, readForm, UPLOAD_BODY_BYTES_MAX, type Upload, YAML_TYPES } from "./upload.ts";
 import { checkBodyHeaders, checkSingleHeaders, endAfterAnswer, isUnread } from "./wire-guard.ts";
 
@@ -75,11 +78,12 @@ export function buildApp(world: AppWorld): FastifyInstance {
   }
 
   app.addHook("onRequest", async (request) => {
-    if (closing.aborted) throw new CGError("shutting_down", "this server is stopping");
+    const spec = request.routeOptions.config?.spec;
+    const isAboutHealth = spec?.tag === "health";
+    if (closing.aborted && !isAboutHealth) throw new CGError("shutting_down", "this server is stopping");
     checkSingleHeaders(request.raw);
     hosts.check({ host: request.headers.host, origin: request.headers.origin });
     access.admitAddress(request.ip);
-    const spec = request.routeOptions.config?.spec;
     if (spec === undefined) return; // no route: the not-found handler answers
     const authorization = request.headers.authorization ?? null;
     const params = request.params as Readonly<Record<string, string>>;
@@ -111,7 +115,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
         return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
       },
     );
-    for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, closing);
+    for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, world);
   });
   app.register(async (scope) => {
     const asBuffer = { parseAs: "buffer", bodyLimit: UPLOAD_BODY_BYTES_MAX } as const;
@@ -123,21 +127,26 @@ export function buildApp(world: AppWorld): FastifyInstance {
     scope.addContentTypeParser(FORM_TYPE, asBuffer, (request: FastifyRequest, body: Buffer) =>
       readForm(body, request.headers["content-type"] ?? ""),
     );
-    for (const spec of world.routes) if (spec.body === "upload") register(scope, spec, closing);
+    for (const spec of world.routes) if (spec.body === "upload") register(scope, spec, world);
   });
   return app;
 }
 
-function register(app: FastifyInstance, spec: RouteSpec, closing: AbortSignal): void {
-  const allowed = new Set(spec.query ?? []);
+function register(app: FastifyInstance, spec: RouteSpec, { clock, closing }: AppWorld): void {
+  const allowed = new Set(Object.keys(spec.query ?? {}));
   app.route({
     method: spec.method,
-    url: spec.path,
+    url: routerPath(spec.path),
     config: { spec },
     ...(spec.body === "upload" ? { bodyLimit: UPLOAD_BODY_BYTES_MAX } : {}),
     async handler(request, reply) {
       const answer = await spec.handle(apiRequest(request, reply, allowed, closing));
-      return reply.code(answer.status).send(answer.body);
+      reply.code(answer.status).headers(answer.headers ?? {});
+      if (spec.answerType !== undefined) reply.type(`${spec.answerType}; charset=utf-8`);
+      if (answer.stream === undefined) return reply.send(answer.body);
+      // B4. Closed with the stream: an idle connection that is left behind would hold up whoever closes the server.
+      cutWhenStalled(reply.raw, clock);
+      return reply.header("connection", "close").send(Readable.from(answer.stream, { objectMode: false }));
     },
   });
 }

@@ -9,23 +9,31 @@
 import type { ApiKeyIdentity, Kernel, ResultContent } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import {
-  BATCH_ITEMS_MAX,
-  CONTROL_FIELDS,
   HEADERS,
-  ID_PATTERN,
   isAfterExecution,
   isJsonObject,
   isResultStatus,
-  LONG_POLL_MS_MAX,
   NotFound,
   PolicyDenied,
   parseSubject,
   RESULT_STATUSES,
 } from "@tessera/protocol";
-import Type from "typebox";
 import { callDocument } from "./call-document.ts";
 import { claimCalls } from "./claim-calls.ts";
 import { createClaimPolls } from "./claim-polls.ts";
+import {
+  CapabilityHeader,
+  ClaimAnswer,
+  ClaimBody,
+  ClaimedCall,
+  HeartbeatAnswer,
+  HeartbeatBody,
+  OpenBody,
+  ReportAnswer,
+  ReportBody,
+  ResultCardAnswer,
+  ResultCardBody,
+} from "./executor-schemas.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./reported-identity.ts";
 import { bodyReader, checkResultDepth, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
@@ -42,53 +50,11 @@ export interface ExecutorWorld {
   readonly limits: ServerLimits;
 }
 
-const closed = { additionalProperties: false };
-const Executor = Type.Optional(Type.String({ minLength: 1, maxLength: 256 }));
-const ClaimId = Type.Optional(Type.String({ pattern: ID_PATTERN.source }));
-
-const readClaim = bodyReader(
-  Type.Object(
-    {
-      max: Type.Optional(Type.Integer({ minimum: 1, maximum: BATCH_ITEMS_MAX })),
-      wait_ms: Type.Optional(Type.Integer({ minimum: 0, maximum: LONG_POLL_MS_MAX })),
-      executor: Executor,
-      claim_id: ClaimId,
-    },
-    closed,
-  ),
-);
-const readOpen = bodyReader(
-  Type.Object({ tool_call_card_id: Type.Optional(Type.String()), executor: Executor, claim_id: ClaimId }, closed),
-);
-const readHeartbeat = bodyReader(Type.Object({}, closed));
-const readResultCard = bodyReader(
-  Type.Object(
-    {
-      content: Type.Object({}),
-      card_id: Type.Optional(Type.String()),
-      author_id: Type.Optional(Type.String()),
-      function_name: Type.Optional(Type.String()),
-    },
-    closed,
-  ),
-);
-// Any status and after_execution: the kernel refuses what is none (E3).
-const readReport = bodyReader(
-  Type.Object(
-    {
-      status: Type.Optional(Type.Unknown()),
-      result: Type.Optional(Type.Unknown()),
-      error: Type.Optional(Type.Unknown()),
-      after_execution: Type.Optional(Type.Unknown()),
-      tool_result_card_id: Type.Optional(Type.String()),
-      message_type: Type.Optional(Type.String()),
-      author_id: Type.Optional(Type.String()),
-      function_name: Type.Optional(Type.String()),
-      ...Object.fromEntries(CONTROL_FIELDS.map((field) => [field, Type.Optional(Type.Unknown())])),
-    },
-    closed,
-  ),
-);
+const readClaim = bodyReader(ClaimBody);
+const readOpen = bodyReader(OpenBody);
+const readHeartbeat = bodyReader(HeartbeatBody);
+const readResultCard = bodyReader(ResultCardBody);
+const readReport = bodyReader(ReportBody);
 
 export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   const { kernel, limits } = world;
@@ -173,24 +139,65 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id: outcome.tool_result_card_id } };
   }
 
-  const post = { method: "POST", roles: EXECUTORS, body: "json" } as const;
+  const post = { tag: "executors", method: "POST", roles: EXECUTORS, body: "json" } as const;
+  const proven = { ...post, headers: CapabilityHeader };
   const calls = "/projects/:project/calls/:call";
   return [
-    { ...post, path: "/projects/:project/executors/:target/claim", handle: claim },
-    { ...post, path: `${calls}/open`, handle: open },
-    { ...post, path: `${calls}/heartbeat`, rate: "heartbeats", handle: heartbeat },
     {
       ...post,
+      id: "claimCalls",
+      summary: "Wait for calls of a target and take them.",
+      path: "/projects/:project/executors/:target/claim",
+      bodySchema: ClaimBody,
+      answers: { 200: ClaimAnswer },
+      handle: claim,
+    },
+    {
+      ...post,
+      id: "openCall",
+      summary: "Take one call, by its ticket or by a target of the key.",
+      path: `${calls}/open`,
+      headers: { "CG-Call-Ticket": "The ticket of the command message; without it the key's targets count." },
+      bodySchema: OpenBody,
+      answers: { 200: ClaimedCall },
+      handle: open,
+    },
+    {
+      ...proven,
+      id: "heartbeatCall",
+      summary: "Keep a call for another lease, and hear whether it is still wanted.",
+      path: `${calls}/heartbeat`,
+      rate: "heartbeats",
+      bodySchema: HeartbeatBody,
+      answers: { 200: HeartbeatAnswer },
+      handle: heartbeat,
+    },
+    {
+      ...proven,
+      id: "putResultCard",
+      summary: "Save the result of a call as a card before it is reported.",
       path: `${calls}/result-card`,
       rate: "reports",
       jsonDepthMax: ENVELOPE_DEPTH_MAX,
+      bodySchema: ResultCardBody,
+      answers: { 200: ResultCardAnswer },
       handle: saveResultCard,
     },
-    { ...post, path: `${calls}/report`, rate: "reports", jsonDepthMax: ENVELOPE_DEPTH_MAX, handle: report },
+    {
+      ...proven,
+      id: "reportCall",
+      summary: "Report what became of a call.",
+      path: `${calls}/report`,
+      rate: "reports",
+      jsonDepthMax: ENVELOPE_DEPTH_MAX,
+      bodySchema: ReportBody,
+      answers: { 200: ReportAnswer },
+      handle: report,
+    },
   ];
 }
 
-interface ReportBody {
+interface SaidReport {
   readonly status?: unknown;
   readonly result?: unknown;
   readonly error?: unknown;
@@ -199,7 +206,7 @@ interface ReportBody {
 }
 
 /** What of a report the kernel could not take, in the words of whoever wrote it. */
-function whyMalformed({ status, error, after_execution }: ReportBody): string | undefined {
+function whyMalformed({ status, error, after_execution }: SaidReport): string | undefined {
   if (!isResultStatus(status)) return `status must be one of ${RESULT_STATUSES.join(", ")}`;
   const said = isJsonObject(error) ? error : {};
   const hasError = typeof said.code === "string" && typeof said.message === "string";
@@ -212,7 +219,7 @@ function whyMalformed({ status, error, after_execution }: ReportBody): string | 
 }
 
 /** A pointer to a saved card, or the result itself. Both at once go through as both, and the kernel refuses them. */
-function reportedResult(body: ReportBody) {
+function reportedResult(body: SaidReport) {
   const { tool_result_card_id, status, result, error, after_execution } = body;
   const isInline = tool_result_card_id === undefined || result !== undefined || error !== undefined;
   const content = {

@@ -1,35 +1,34 @@
-// The HTTP server: the executor edge and the tool registry on one port.
+// The HTTP server: the whole API on one port.
 //
 //   S1. It binds to the address it is given and to nothing else; runtime's default is loopback.
-//   S2. close() takes no new request, lets waiting claims answer at once, waits for the rest for CLOSE_GRACE_MS, then cuts
-//       what is left; it resolves when nothing of this server is running.
+//   S2. close() takes no new request, lets waiting claims and streams end at once, waits for the rest for CLOSE_GRACE_MS, then
+//       cuts what is left; it resolves when nothing of this server is running.
 
 import { randomBytes } from "node:crypto";
 import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
 import type { FastifyInstance } from "fastify";
 import { createAccess } from "./access.ts";
 import type { AgentPorts } from "./agent-ports.ts";
+import { createAuditNotes } from "./audit-notes.ts";
 import { buildApp } from "./build-app.ts";
-import { type ExecutorWorld, executorRoutes } from "./executor-routes.ts";
+import { createEventFeeds } from "./event-feed.ts";
 import { createHostGuard } from "./host-guard.ts";
 import { createPageCursors } from "./page-cursor.ts";
-import { registryRoutes } from "./registry-routes.ts";
+import type { ProductPorts } from "./product-ports.ts";
 import type { RouteSpec } from "./route-spec.ts";
+import { allRoutes } from "./route-table.ts";
+import { runRoute } from "./run-route.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
 import type { ToolDocuments } from "./tool-documents.ts";
-import { type TurnWorld, turnRoutes } from "./turn-routes.ts";
 import { createWorkBells } from "./work-bells.ts";
 
-/** The part of the kernel that HTTP reaches. */
-export type ServerKernel = Pick<Kernel, "authenticate" | "putTool" | "removeTool"> &
-  ExecutorWorld["kernel"] &
-  TurnWorld["kernel"] & { readonly reads: Pick<Kernel["reads"], "tool" | "toolsAfter" | "toolByDigest"> };
-
 export interface ServerOptions {
-  readonly kernel: ServerKernel;
+  readonly kernel: Kernel;
   readonly tools: ToolDocuments;
   /** Absent: nobody here knows agents, and asking for a turn is answered 501. */
   readonly agents?: AgentPorts;
+  /** What the management routes need besides; a route whose port is absent answers 501, God routes 404. */
+  readonly ports?: ProductPorts;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -54,27 +53,30 @@ const CLOSE_GRACE_MS = 5_000;
 const CURSOR_KEY_BYTES = 32;
 
 export async function openServer(options: ServerOptions): Promise<Server> {
-  const { kernel, tools, bus, clock, ids, listen, onWarning } = options;
+  const { kernel, tools, bus, clock, ids, listen, onWarning, ports = {} } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
-  const bells = createWorkBells({ bus, clock, onWarning });
-  const cursors = createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES));
   const closing = new AbortController();
-  const running = new Set<Promise<unknown>>();
-  const routes = [
-    healthRoute,
-    ...executorRoutes({ kernel, clock, bells, limits }),
-    ...registryRoutes({ kernel, tools, cursors }),
-    ...turnRoutes({ kernel, cursors, ...(options.agents === undefined ? {} : { agents: options.agents }) }),
-  ].map((route) => tracked(route, running));
-  const app = buildApp({
+  const bells = createWorkBells({ bus, clock, onWarning });
+  const feeds = createEventFeeds({ kernel, bus, clock, onWarning });
+  const notes = createAuditNotes({ kernel, clock, onWarning });
+  const access = createAccess({
+    kernel,
     clock,
-    ids,
-    routes,
-    access: createAccess({ kernel, clock, limits }),
-    hosts: createHostGuard(listen.host, options.allowedHosts),
     limits,
+    onForbidden: ({ spec, key, params }) =>
+      notes.refused({ spec, key, code: "forbidden", param: (name) => params[name] ?? "" }),
+  });
+  const running = new Set<Promise<unknown>>();
+  const routes = allRoutes({
+    ...{ kernel, tools, ports, clock, limits, bells, feeds, closing: closing.signal },
+    ...(options.agents === undefined ? {} : { agents: options.agents }),
+    cursors: createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES)),
+    isKeyGood: (request) => access.isStillGood(request.header("authorization")),
+  }).map((route) => runRoute(route, { running, notes }));
+  const app = buildApp({
+    ...{ clock, ids, routes, access, limits, onWarning },
+    hosts: createHostGuard(listen.host, options.allowedHosts),
     closing: closing.signal,
-    onWarning,
   });
   const url = await app.listen({ host: listen.host, port: listen.port });
 
@@ -84,7 +86,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     await app.close();
     grace.cancel();
     await Promise.allSettled(running); // S2: a handler may outlive its client
-    await bells.close();
+    await Promise.all([bells.close(), feeds.close(), notes.close()]);
   }
   let closed: Promise<void> | null = null;
   return {
@@ -94,24 +96,6 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     close() {
       closed ??= stop();
       return closed;
-    },
-  };
-}
-
-const healthRoute: RouteSpec = {
-  method: "GET",
-  path: "/health",
-  roles: "anyone",
-  handle: async () => ({ status: 200, body: { status: "ok" } }),
-};
-
-function tracked(route: RouteSpec, running: Set<Promise<unknown>>): RouteSpec {
-  return {
-    ...route,
-    handle(request) {
-      const work = route.handle(request).finally(() => running.delete(work));
-      running.add(work);
-      return work;
     },
   };
 }

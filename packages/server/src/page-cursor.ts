@@ -10,7 +10,8 @@ export interface PageCursors {
   read(list: string, cursor: string): string;
 }
 
-const CURSOR_CHARS_MAX = 512;
+/** The longest place is a name of 128 characters, four bytes each. */
+const CURSOR_CHARS_MAX = 1_024;
 const MAC_BYTES = 16;
 
 export function createPageCursors(key: Uint8Array): PageCursors {

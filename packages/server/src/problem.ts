@@ -37,14 +37,21 @@ export class HttpRefusal extends CGError {
   override readonly name = "HttpRefusal";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
+  /** Ids of what was committed before it was refused, for the audit: it goes on. */
+  readonly made: Readonly<Record<string, string>> | null;
   constructor(
     code: ErrorCode,
     message: string,
-    options: CGErrorOptions & { readonly status?: number; readonly headers?: Readonly<Record<string, string>> } = {},
+    options: CGErrorOptions & {
+      readonly status?: number;
+      readonly headers?: Readonly<Record<string, string>>;
+      readonly made?: Readonly<Record<string, string>>;
+    } = {},
   ) {
     super(code, message, options);
     this.status = options.status ?? ERROR_CATALOGUE[code].http;
     this.headers = options.headers ?? {};
+    this.made = options.made ?? null;
   }
 }
 

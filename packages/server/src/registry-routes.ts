@@ -1,17 +1,21 @@
-// The tool registry: upload, list, get, remove.
+// The tool registry: upload, list, get, replace, remove.
 //
 //   G1. A document is read whole before anything is stored; then each definition is appended by its digest (design D11), so
 //       that sending it again after a failure in the middle ends in the same registry.
-//   G2. 201 says that something was stored, 200 that all of it was there already.
+//   G2. 201 says that something was stored, 200 that all of it was there already. PUT: 201 where there was no such tool.
+//   G3. The ETag of a tool is the digest of its definition. PUT takes a document with that one tool, and If-Match.
 
 import type { Kernel } from "@tessera/kernel";
 import type { Row } from "@tessera/kernel/ports";
 import { BadRequest, NotFound, parseCanonicalInteger } from "@tessera/protocol";
+import Type from "typebox";
+import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
 import type { PageCursors } from "./page-cursor.ts";
+import { etag, IF_MATCH, ifMatch, preconditionFailed } from "./preconditions.ts";
 import { HttpRefusal } from "./problem.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "./route-spec.ts";
-import type { ToolDocuments } from "./tool-documents.ts";
+import type { ParsedToolDocument, ToolDocuments } from "./tool-documents.ts";
 import type { Upload } from "./upload.ts";
 
 export interface RegistryWorld {
@@ -24,6 +28,24 @@ export interface RegistryWorld {
 
 const PAGE_MAX = 200;
 const DIGEST = /^[0-9a-f]{64}$/;
+
+const ignoredKeys = Type.Array(Anything, { description: "Keys of the document that mean nothing here." });
+
+export const Tool = named("Tool", {
+  project_id: Id,
+  tool_name: Id,
+  description: Text,
+  parameters: Facts,
+  target_subject: Text,
+  after_execution: oneOf(["suspend", "terminate"]),
+  options: Facts,
+  digest: Type.String({ description: "Names the definition by what it says; it is the ETag." }),
+  version: Type.Integer({ minimum: 1 }),
+  created_at: Type.Optional(Time),
+  removed: Type.Optional(Type.Boolean()),
+  ignored: Type.Optional(ignoredKeys),
+});
+const UploadAnswer = Type.Object({ tools: Type.Array(Tool), ignored: ignoredKeys });
 
 export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): RouteSpec[] {
   async function projectOf(request: ApiRequest): Promise<string> {
@@ -42,9 +64,37 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
       const outcome = await kernel.putTool({ ...definition, project_id: projectId }); // G1
       if (outcome.outcome === "rejected") throw refused(outcome);
       isNew ||= outcome.outcome === "accepted";
-      stored.push({ project_id: projectId, ...definition, digest: outcome.digest, version: outcome.version });
+      stored.push(toolDocument(projectId, definition, outcome));
     }
     return { status: isNew ? 201 : 200, body: { tools: stored, ignored } }; // G2
+  }
+
+  /** G3 */
+  async function put(request: ApiRequest): Promise<ApiAnswer> {
+    const projectId = await projectOf(request);
+    const toolName = request.param("tool");
+    const { bytes, file } = uploadOf(request);
+    const { definitions, ignored } = await tools.parse(bytes, { projectId, ...(file === undefined ? {} : { file }) });
+    const [definition] = definitions;
+    if (definition === undefined || definitions.length > 1 || definition.tool_name !== toolName) {
+      const names = definitions.map(({ tool_name }) => tool_name).join(", ");
+      throw new BadRequest(`the document must define ${toolName} and nothing else; it defines ${names || "nothing"}`, {
+        details: { field: "tool_name" },
+      });
+    }
+    const current = await kernel.reads.tool(projectId, toolName);
+    const expected = expectedDigest(request, current);
+    const outcome = await kernel.putTool({
+      ...definition,
+      project_id: projectId,
+      ...(expected === undefined ? {} : { expected_digest: expected }),
+    });
+    if (outcome.outcome === "rejected") throw refused(outcome);
+    return {
+      status: current === null ? 201 : 200,
+      headers: etag(outcome.digest),
+      body: { ...toolDocument(projectId, definition, outcome), ignored },
+    };
   }
 
   async function list(request: ApiRequest): Promise<ApiAnswer> {
@@ -74,7 +124,7 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
         ? await kernel.reads.tool(projectId, toolName)
         : await kernel.reads.toolByDigest(projectId, toolName, digest);
     if (row === null) throw unknownTool(toolName);
-    return { status: 200, body: row };
+    return { status: 200, headers: etag(String(row.digest)), body: row };
   }
 
   async function remove(request: ApiRequest): Promise<ApiAnswer> {
@@ -92,13 +142,90 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
     throw refused(outcome);
   }
 
-  const tool = "/projects/:project/tools/:tool";
+  const all = "/projects/:project/tools";
+  const one = `${all}/:tool`;
   return [
-    { method: "POST", path: "/projects/:project/tools", roles: WRITERS, body: "upload", handle: upload },
-    { method: "GET", path: "/projects/:project/tools", roles: READERS, query: ["limit", "cursor"], handle: list },
-    { method: "GET", path: tool, roles: READERS, query: ["digest"], handle: get },
-    { method: "DELETE", path: tool, roles: WRITERS, handle: remove },
+    {
+      id: "uploadTools",
+      tag: "tools",
+      summary: "Upload a document that defines tools.",
+      method: "POST",
+      path: all,
+      roles: WRITERS,
+      body: "upload",
+      answers: { 201: UploadAnswer, 200: UploadAnswer },
+      handle: upload,
+    },
+    {
+      id: "listTools",
+      tag: "tools",
+      summary: "List the tools of a project by name.",
+      method: "GET",
+      path: all,
+      roles: READERS,
+      query: pageQuery(PAGE_MAX, PAGE_MAX),
+      answers: { 200: pageOf("tools", Tool) },
+      handle: list,
+    },
+    {
+      id: "getTool",
+      tag: "tools",
+      summary: "Read the definition of a tool.",
+      method: "GET",
+      path: one,
+      roles: READERS,
+      query: { digest: Type.String({ pattern: DIGEST.source, description: "Of an earlier definition." }) },
+      answers: { 200: Tool },
+      handle: get,
+    },
+    {
+      id: "putTool",
+      tag: "tools",
+      summary: "Create or replace one tool by a document that defines it.",
+      method: "PUT",
+      path: one,
+      roles: WRITERS,
+      body: "upload",
+      headers: { ...IF_MATCH, "If-None-Match": "* where the tool must not exist yet." },
+      answers: { 200: Tool, 201: Tool },
+      handle: put,
+    },
+    {
+      id: "deleteTool",
+      tag: "tools",
+      summary: "Remove a tool that has no open calls.",
+      method: "DELETE",
+      path: one,
+      roles: WRITERS,
+      answers: { 204: null },
+      handle: remove,
+    },
   ];
+}
+
+function toolDocument(
+  project_id: string,
+  { description = "", parameters = {}, options = {}, ...rest }: ParsedToolDocument["definitions"][number],
+  { digest, version }: { readonly digest: string; readonly version: number },
+) {
+  return { project_id, ...rest, description, parameters, options, digest, version };
+}
+
+/**
+ * What the kernel must find when it writes: undefined for anything, null for nothing. The kernel judges it again in its
+ * transaction, so that of two writers who read the same definition one is told (faults H14).
+ */
+function expectedDigest(request: ApiRequest, current: Row | null): string | null | undefined {
+  const free = request.header("if-none-match");
+  if (free !== null && free !== "*") {
+    throw new BadRequest("If-None-Match must be *", { details: { field: "If-None-Match" } });
+  }
+  const expected = ifMatch(request);
+  const digest = current === null ? null : String(current.digest);
+  if (free !== null && digest !== null) throw preconditionFailed();
+  if (expected === null) return free === null ? undefined : null;
+  if (digest === null || (expected !== "*" && expected !== digest)) throw preconditionFailed();
+  return digest;
 }
 
 function uploadOf(request: ApiRequest): Upload {

@@ -44,6 +44,7 @@ function refusal(error: SchemaError | undefined): BadRequest {
       : error?.schemaPath.endsWith("/additionalProperties")
         ? "is not known here"
         : (error?.message ?? "does not fit");
+  if (field === "") return new BadRequest(`the body ${why}`); // about the object as a whole
   return new BadRequest(`${field} ${why}`, { details: { field } });
 }
 

@@ -25,6 +25,9 @@ export interface ServerLimits {
   readonly longPollsMax: number;
   /** … and of one key, so that one tenant cannot take them all. */
   readonly longPollsPerKeyMax: number;
+  /** Event streams that are open at the same time: of all keys, and of one. */
+  readonly streamsMax: number;
+  readonly streamsPerKeyMax: number;
   readonly address: Rate;
   readonly key: Rate;
   /** L1 */
@@ -43,6 +46,8 @@ export const SERVER_LIMITS: ServerLimits = {
   connectionsMax: 2_000,
   longPollsMax: 1_500,
   longPollsPerKeyMax: 200,
+  streamsMax: 300,
+  streamsPerKeyMax: 60,
   address: { perSecond: 1_000, burst: 3_000 },
   key: { perSecond: 400, burst: 600 },
   reportsPerKey: { perSecond: 500, burst: 2_000 },

@@ -169,12 +169,18 @@ describe("one turn", () => {
     expect((await show(first)).body).toMatchObject({
       ...open,
       status: "dispatched",
-      why: "no worker has taken it yet",
+      why: `no worker of ${WORKER_TARGET_DEFAULT} has taken it yet`,
+      agent_name: "reviewer",
+      instance_key: "why",
+      waiting_for: [{ code: "no_worker", target: WORKER_TARGET_DEFAULT }],
+      steps: [],
+      children: [],
     });
     expect((await show(second)).body).toMatchObject({
       ...open,
       status: "queued",
-      why: expect.stringContaining("another"),
+      why: `its agent works on another turn first: ${first}`,
+      waiting_for: [{ code: "queued_behind", agent_turn_ids: [first] }],
     });
   });
 
@@ -185,16 +191,25 @@ describe("one turn", () => {
       json: { executor: "py-1" },
     });
     const { body } = await show(taken?.agent_turn_id ?? "");
-    expect(body).toMatchObject({ status: "suspended", why: expect.stringMatching(/^it waits for 2 calls, until /) });
+    expect(body).toMatchObject({
+      status: "suspended",
+      why: "it waits for 2 calls: 1 at an executor, 1 that no executor has taken",
+      waiting_for: [
+        { code: "executor", tool_call_id: taken?.tool_call_id, executor: "py-1", target: "echo" },
+        { code: "no_executor", tool_call_id: free?.tool_call_id, tool_name: "echo__run", target: "echo" },
+      ],
+      agent_name: null,
+      steps: [{ step_id: taken?.step_id, status: "waiting" }],
+    });
     expect(body.calls.map((call: { tool_call_id: string }) => call.tool_call_id)).toEqual([
       taken?.tool_call_id,
       free?.tool_call_id,
     ]);
     expect(body.calls[0]).toMatchObject({
       wait_status: "waiting",
-      why: expect.stringMatching(/^py-1 is working on it/),
+      why: expect.stringMatching(/^py-1 is at work on echo__run, until /),
     });
-    expect(body.calls[1].why).toMatch(/^no executor has taken it; it waits for echo.run until /);
+    expect(body.calls[1].why).toMatch(/^no executor of echo has taken echo__run, until /);
   });
 
   it("that has ended shows its status, its deliverable and how its calls went, and waits for nothing", async () => {
@@ -338,6 +353,14 @@ describe("what an executor asks for its tool", () => {
     expect(await fx.kernel.reads.childTurns(PROJECT, call.agent_turn_id)).toHaveLength(1);
     await runtime(call, "send", { ...order, ordinal: 1 });
     expect(await fx.kernel.reads.childTurns(PROJECT, call.agent_turn_id)).toHaveLength(2);
+    const { children, timeline } = (await show(call.agent_turn_id)).body;
+    expect(children).toMatchObject([
+      { agent_name: "reviewer", status: "dispatched" },
+      { agent_name: "reviewer", status: "queued" },
+    ]);
+    const kinds = timeline.map(({ kind }: { kind: string }) => kind);
+    expect(kinds[0]).toBe("turn.queued");
+    expect(kinds).toEqual(expect.arrayContaining(["step", "call.made", "call.claimed", "child.queued"]));
   });
 
   it("spawn, list and catalog answer as ctx.runtime does", async () => {

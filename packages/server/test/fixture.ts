@@ -18,6 +18,7 @@ import { parseToolUpload } from "@tessera/tool/resources";
 import type { InjectOptions } from "fastify";
 import { afterAll, beforeAll } from "vitest";
 import { openServer, type Server, type ServerOptions, type ToolDocuments } from "../src/index.ts";
+import { checkAnswer } from "./answer-check.ts";
 
 export const PROJECT = "p1";
 export const OTHER = "p2";
@@ -130,6 +131,8 @@ export class ServerFixture {
       ...(body === undefined ? {} : { payload: body }),
     });
     const isJson = String(response.headers["content-type"] ?? "").includes("json");
+    if (isJson)
+      checkAnswer(server.routes, { method, url, status: response.statusCode, body: JSON.parse(response.body) });
     return {
       status: response.statusCode,
       headers: response.headers,

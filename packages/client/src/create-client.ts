@@ -1,0 +1,74 @@
+// The client: one method for each operation of the API, made from the generated table.
+
+import { readApiKey, readBaseUrl } from "./base-url.ts";
+import type { Client, OperationMethods } from "./client-methods.ts";
+import { streamEvents } from "./event-stream.ts";
+import type { CallOptions, OperationSpec } from "./operation-spec.ts";
+import { OPERATIONS } from "./operations.gen.ts";
+import { type CallArguments, prepareRequest } from "./request.ts";
+import { type SendWorld, send } from "./send.ts";
+import { type Timers, webTimers } from "./timers.ts";
+import { waitForTurn } from "./wait-for-turn.ts";
+
+export interface ClientOptions {
+  /** Where the API is: `http://127.0.0.1:8099`. A path in front of the API's own is kept. */
+  readonly url: string;
+  /** Absent: only what anybody may ask for, e.g. `getHealth`. */
+  readonly apiKey?: string;
+  /** Default: the global one. */
+  readonly fetch?: typeof globalThis.fetch;
+  /** How often a call that is safe to repeat is tried again. Default 2. */
+  readonly retries?: number;
+  /** For each call with its repetitions. Default one minute, more than a claim waits for work. */
+  readonly timeoutMs?: number;
+  /** For tests. */
+  readonly timers?: Timers;
+}
+
+const RETRIES = 2;
+const TIMEOUT_MS = 60_000;
+
+export function createClient(options: ClientOptions): Client {
+  const world = openWorld(options);
+  const methods = createMethods(world, OPERATIONS) as unknown as OperationMethods;
+  return { ...methods, waitForTurn: (wait) => waitForTurn(methods, world.timers, wait) };
+}
+
+export function openWorld(options: ClientOptions): SendWorld {
+  const { retries = RETRIES, timeoutMs = TIMEOUT_MS, timers = webTimers } = options;
+  // Called as a plain function: a browser's fetch refuses to be called as a method of something else.
+  const { fetch = (...call: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...call) } = options;
+  return {
+    connection: { url: readBaseUrl(options.url), apiKey: readApiKey(options.apiKey), fetch },
+    timers,
+    retries,
+    timeoutMs,
+  };
+}
+
+export function createMethods(
+  world: SendWorld,
+  table: Readonly<Record<string, OperationSpec>>,
+): Readonly<Record<string, (call?: CallArguments) => unknown>> {
+  return Object.fromEntries(
+    Object.entries(table).map(([id, spec]) => [
+      id,
+      spec.answer === "events" ? streamMethod(world, id, spec) : callMethod(world, id, spec),
+    ]),
+  );
+}
+
+function callMethod(world: SendWorld, id: string, spec: OperationSpec) {
+  return async (call: CallArguments = {}): Promise<unknown> =>
+    send(world, spec, prepareRequest(id, spec, call), call as CallOptions);
+}
+
+/** `after` is where the first connection begins; the next ones go on by Last-Event-ID. */
+function streamMethod(world: SendWorld, id: string, spec: OperationSpec) {
+  return (call: CallArguments = {}): AsyncIterable<unknown> => {
+    const { signal, onOpen, onReconnect, ...args } = call;
+    const { after: _, ...rest } = args;
+    const requests = { first: prepareRequest(id, spec, args), next: prepareRequest(id, spec, rest) };
+    return streamEvents(world, requests, { signal, onOpen, onReconnect } as never);
+  };
+}

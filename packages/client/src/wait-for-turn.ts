@@ -1,0 +1,76 @@
+// Waits until a turn has ended.
+//
+//   W1. Events are only the bell; what getTurn says is the truth. Without events (no right to them, a proxy in between that
+//       holds them back) the turn is looked at every POLL_MS.
+//   W2. Time that ran out is an answer, not an error: the turn as it is, whose `ended_at` is null. The turn goes on.
+
+import type { Client } from "./client-methods.ts";
+import type { Turn } from "./operations.gen.ts";
+import { pause, type Timers } from "./timers.ts";
+
+export interface TurnWait {
+  readonly project: string;
+  readonly turn: string;
+  /** Absent: as long as it takes. */
+  readonly timeoutMs?: number;
+  /** Ends the wait, which rejects with the signal's reason. The turn goes on. */
+  readonly signal?: AbortSignal;
+}
+
+const POLL_MS = 5_000;
+
+export async function waitForTurn(
+  client: Pick<Client, "getTurn" | "streamEvents">,
+  timers: Timers,
+  { project, turn, timeoutMs, signal: given }: TurnWait,
+): Promise<Turn> {
+  given?.throwIfAborted();
+  const bell = createBell(timers);
+  const done = new AbortController();
+  const signal = given === undefined ? done.signal : AbortSignal.any([given, done.signal]);
+  let isLate = false;
+  const onLate = () => {
+    isLate = true;
+    bell.ring();
+  };
+  const late = timeoutMs === undefined ? null : timers.after(timeoutMs, onLate);
+  const listening = listen().catch(() => undefined); // W1
+  try {
+    for (;;) {
+      const document = await client.getTurn({ project, turn, ...(given === undefined ? {} : { signal: given }) });
+      if (document.ended_at !== null || isLate) return document; // W2
+      await bell.rung(signal);
+    }
+  } finally {
+    late?.cancel();
+    done.abort();
+    await listening;
+  }
+
+  async function listen(): Promise<void> {
+    // What happened before the connection stood is not in it, so the turn is looked at again then.
+    const events = client.streamEvents({ project, agent_turn_id: turn, signal, onOpen: bell.ring });
+    for await (const _ of events) bell.ring();
+  }
+}
+
+/** Rings are kept until somebody waits, so that none is missed between looking and waiting. */
+function createBell(timers: Timers): { ring(): void; rung(signal: AbortSignal): Promise<void> } {
+  let hasRung = false;
+  let wake: (() => void) | null = null;
+  return {
+    ring() {
+      hasRung = true;
+      wake?.();
+    },
+    async rung(signal) {
+      const stop = new AbortController();
+      wake = () => stop.abort();
+      if (hasRung) stop.abort();
+      await pause(timers, POLL_MS, AbortSignal.any([signal, stop.signal])).catch(() => undefined);
+      hasRung = false;
+      wake = null;
+      signal.throwIfAborted();
+    },
+  };
+}

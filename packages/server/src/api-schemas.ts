@@ -1,0 +1,45 @@
+// Schemas that several routes share, for what they take and what they answer.
+//
+//   A1. Answers are described, not checked: what the store holds is answered even where a description has fallen behind. A
+//       test holds the two together.
+//   A2. Text that stands for a time is ISO 8601.
+
+import { ID_PATTERN } from "@tessera/protocol";
+import Type, { type TProperties, type TSchema } from "typebox";
+
+export const closed = { additionalProperties: false };
+export const Id = Type.String({ pattern: ID_PATTERN.source });
+export const Text = Type.String();
+export const Count = Type.Integer({ minimum: 0 });
+export const Time = Type.String({ format: "date-time" }); // A2
+export const Anything = Type.Unknown();
+export const Facts = Type.Record(Type.String(), Type.Unknown());
+
+export const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([schema, Type.Null()]);
+
+/** One of these words. */
+export const oneOf = (words: readonly string[]) => Type.Unsafe<string>({ type: "string", enum: [...words] });
+
+/** An answer with a name of its own (R5 in route-spec.ts). */
+export const named = <Properties extends TProperties>(name: string, properties: Properties) =>
+  Type.Object(properties, { $id: name });
+
+/** `limit` and `cursor` of a list. */
+export function pageQuery(limitMax: number, limitDefault: number) {
+  return {
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: limitMax,
+      default: limitDefault,
+      description: `How many to answer at most, from 1 to ${limitMax}.`,
+    }),
+    cursor: Type.String({ description: "The next_cursor of the page before." }),
+  };
+}
+
+/** A list as every list is answered. */
+export const pageOf = (plural: string, item: TSchema) =>
+  Type.Object({ [plural]: Type.Array(item), next_cursor: orNull(Text) });
+
+/** A path or query parameter that is an id, with what it means. */
+export const idQuery = (description: string) => Type.String({ pattern: ID_PATTERN.source, description });

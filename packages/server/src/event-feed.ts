@@ -1,0 +1,181 @@
+// The events of a project as they happen, for everybody in this process who listens.
+//
+//   F1. One look at the store serves all listeners of a project, however many there are; without listeners nobody looks.
+//   F2. A ring of the bus only says "look now" (design D4). Where rings would be kept for a listener that never comes back
+//       there are none, and the store is looked at every LOOK_EVERY_MS, as it is where rings get lost.
+//   F3. A listener gets every event behind `from`, in order, or is dropped: BUFFER_MAX events wait for a slow one, not more.
+//   F4. A look that fails is made again; listeners wait.
+
+import type { EventRow, Kernel } from "@tessera/kernel";
+import type { Bus, Clock, Subscription, Timer } from "@tessera/kernel/ports";
+import { DURABLE_CHARS_MAX, defaultDurable, SUBJECT_VERSION } from "@tessera/protocol";
+
+export interface FeedListener {
+  /** Events with a higher number are handed over; earlier ones are the store's to tell. */
+  readonly from: number;
+  /** What has come since the last take. */
+  take(): EventRow[];
+  /** F3: it has missed something. */
+  isDropped(): boolean;
+  /** Resolves when there is something to take, after `ms`, or when `signal` is aborted, whichever is first. */
+  wait(ms: number, signal: AbortSignal): Promise<void>;
+  leave(): void;
+}
+
+export interface EventFeeds {
+  join(projectId: string): Promise<FeedListener>;
+  close(): Promise<void>;
+}
+
+export interface EventFeedWorld {
+  readonly kernel: { readonly reads: Pick<Kernel["reads"], "eventsAfter" | "lastEventSeq"> };
+  readonly bus: Bus;
+  readonly clock: Clock;
+  readonly onWarning: (warning: string) => void;
+}
+
+const LOOK_EVERY_MS = 250;
+/** Between two looks, however often it rings. */
+const PAUSE_MS = 50;
+const PAGE = 500;
+const BUFFER_MAX = 1_000;
+
+interface Member {
+  waiting: EventRow[];
+  isDropped: boolean;
+  wake: (() => void) | null;
+}
+
+interface Feed {
+  readonly members: Set<Member>;
+  cursor: number;
+  timer: Timer | null;
+  isLooking: boolean;
+  hasRung: boolean;
+  readonly subscription: Promise<Subscription | null>;
+}
+
+export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWorld): EventFeeds {
+  const feeds = new Map<string, Promise<Feed>>();
+  const stopping = new Set<Promise<unknown>>();
+
+  async function open(projectId: string): Promise<Feed> {
+    const cursor = await kernel.reads.lastEventSeq(projectId);
+    const feed: Feed = {
+      members: new Set(),
+      cursor,
+      timer: null,
+      isLooking: false,
+      hasRung: false,
+      subscription: listen(projectId, () => ring(projectId, feed)),
+    };
+    schedule(projectId, feed, LOOK_EVERY_MS);
+    return feed;
+  }
+
+  function listen(projectId: string, onRing: () => void): Promise<Subscription | null> {
+    if (bus.capabilities.keepsForAbsent) return Promise.resolve(null); // F2
+    const name = `events_${projectId}`;
+    const durable = name.length <= DURABLE_CHARS_MAX ? name : defaultDurable("events", name);
+    const heard = bus.subscribe({ pattern: `cg.${SUBJECT_VERSION}.${projectId}.>`, durable }, (delivery) => {
+      delivery.ack();
+      onRing();
+    });
+    return heard.catch((error: unknown) => {
+      onWarning(`no bell for the events of ${projectId}, looking every ${LOOK_EVERY_MS} ms: ${String(error)}`);
+      return null;
+    });
+  }
+
+  function schedule(projectId: string, feed: Feed, ms: number): void {
+    feed.timer?.cancel();
+    feed.timer = clock.after(ms, () => void look(projectId, feed));
+  }
+
+  function ring(projectId: string, feed: Feed): void {
+    if (feed.members.size === 0 || feed.hasRung) return;
+    feed.hasRung = true;
+    if (!feed.isLooking) schedule(projectId, feed, PAUSE_MS);
+  }
+
+  async function look(projectId: string, feed: Feed): Promise<void> {
+    if (feed.members.size === 0) return;
+    feed.isLooking = true;
+    feed.hasRung = false;
+    let isMore = false;
+    try {
+      const events = await kernel.reads.eventsAfter(projectId, feed.cursor, PAGE);
+      isMore = events.length === PAGE;
+      for (const event of events) hand(feed, event);
+      feed.cursor = events.at(-1)?.seq ?? feed.cursor;
+    } catch (error) {
+      onWarning(`the events of ${projectId} could not be read: ${String(error)}`); // F4
+    }
+    feed.isLooking = false;
+    if (feed.members.size > 0) schedule(projectId, feed, isMore || feed.hasRung ? PAUSE_MS : LOOK_EVERY_MS);
+  }
+
+  function leave(projectId: string, feed: Feed, member: Member): void {
+    feed.members.delete(member);
+    if (feed.members.size > 0) return;
+    feeds.delete(projectId); // F1
+    feed.timer?.cancel();
+    const stopped = feed.subscription
+      .then((subscription) => subscription?.stop())
+      .catch((error: unknown) => onWarning(`a bell for events could not be taken down: ${String(error)}`))
+      .finally(() => stopping.delete(stopped));
+    stopping.add(stopped);
+  }
+
+  return {
+    async join(projectId) {
+      let opened = feeds.get(projectId);
+      if (opened === undefined) {
+        opened = open(projectId);
+        feeds.set(projectId, opened);
+        opened.catch(() => feeds.delete(projectId));
+      }
+      const feed = await opened;
+      // Its last listener may have left while it was waited for.
+      if (feeds.get(projectId) !== opened) return await this.join(projectId);
+      const member: Member = { waiting: [], isDropped: false, wake: null };
+      feed.members.add(member);
+      return {
+        from: feed.cursor,
+        take: () => member.waiting.splice(0),
+        isDropped: () => member.isDropped,
+        wait: (ms, signal) => waitFor(member, clock, ms, signal),
+        leave: () => leave(projectId, feed, member),
+      };
+    },
+    async close() {
+      await Promise.all(stopping);
+    },
+  };
+}
+
+function hand(feed: Feed, event: EventRow): void {
+  for (const member of feed.members) {
+    if (member.waiting.length >= BUFFER_MAX) {
+      member.isDropped = true; // F3
+      member.waiting = [];
+    }
+    if (!member.isDropped) member.waiting.push(event);
+    member.wake?.();
+  }
+}
+
+function waitFor(member: Member, clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+  if (member.waiting.length > 0 || member.isDropped || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const done = () => {
+      member.wake = null;
+      timer.cancel();
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = clock.after(ms, done);
+    member.wake = done;
+    signal.addEventListener("abort", done);
+  });
+}

@@ -1,0 +1,65 @@
+// What the management routes need besides the kernel, as ports that runtime wires: server knows neither agents nor tools.
+
+import type { VerifyReport } from "@tessera/kernel";
+
+/** Uploaded profiles. Runtime wires it to the reader and the deployer of @tessera/agent. */
+export interface ProfileDocuments {
+  /** Reads one uploaded document and makes it the profile of its name. Throws a CGError that names the line or field at fault. */
+  deploy(
+    bytes: Uint8Array,
+    source: { readonly projectId: string; readonly file?: string; readonly expected?: ExpectedProfile },
+  ): Promise<{ readonly name: string; readonly outcome: "new" | "changed" | "unchanged" }>;
+}
+
+/** Of `PUT …/profiles/{name}`: the name it must have, and the box that If-Match said it has now. */
+export interface ExpectedProfile {
+  readonly name: string;
+  /** Absent: whatever it is. */
+  readonly profile_box_id?: string | null;
+}
+
+/** A tool call asked for by a person or a program, as a turn of its own. */
+export interface ToolCalls {
+  request(order: {
+    readonly project_id: string;
+    readonly tool_name: string;
+    readonly arguments: unknown;
+    readonly channel_id?: string;
+    readonly agent_id?: string;
+    readonly idempotency_key?: string;
+  }): Promise<{ readonly agent_turn_id: string; readonly agent_id: string; readonly isNew: boolean }>;
+  /** A call of an internal tool in an agent's name (God). It does not wait for that agent's own turns. */
+  requestInternal(order: {
+    readonly project_id: string;
+    readonly channel_id: string;
+    readonly caller_agent_id: string;
+    readonly tool_name: string;
+    readonly arguments: unknown;
+    readonly after_execution: "suspend" | "terminate";
+    readonly trace_id?: string;
+  }): Promise<{ readonly agent_turn_id: string }>;
+}
+
+/** `ok` serves everything; `degraded` serves everything later (the broker is gone: the sweeper rings); `unready` serves nothing. */
+export interface Health {
+  readonly status: "ok" | "degraded" | "unready";
+  readonly checks: readonly HealthCheck[];
+}
+
+export interface HealthCheck {
+  readonly name: "store" | "bus" | "schema" | "workers" | "drain";
+  readonly status: "ok" | "degraded" | "unready";
+  /** One sentence without a secret. */
+  readonly says: string;
+}
+
+export interface ProductPorts {
+  readonly profiles?: ProfileDocuments;
+  readonly toolCalls?: ToolCalls;
+  readonly health?: () => Promise<Health>;
+  readonly verify?: (options: { readonly drained: boolean }) => Promise<VerifyReport>;
+  /** God routes answer 404 without it. */
+  readonly isGodEnabled?: boolean;
+  /** Told to whoever asks: `GET /health` of a key's holder, the OpenAPI document. */
+  readonly version?: string;
+}

@@ -1,0 +1,142 @@
+// What the routes of turns take and answer.
+
+import Type from "typebox";
+import { Anything, closed, Facts, Id, named, oneOf, orNull, pageOf, Text, Time } from "./api-schemas.ts";
+import { WAIT_CODES } from "./wait-reasons.ts";
+
+const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }));
+const INPUT_CHARS_MAX = 262_144;
+
+export const DOING = ["dispatched", "running", "suspended"];
+export const ENDINGS = ["success", "failed", "canceled", "timeout", "partial"];
+export const TURN_STATUSES = ["queued", ...DOING, ...ENDINGS];
+
+export const TurnBody = Type.Object(
+  {
+    agent: Type.Optional(Type.String({ minLength: 1, maxLength: 128, description: "The agent's name, or agent_id." })),
+    agent_id: Type.Optional(Id),
+    instance_key: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 128, description: "Which instance of the named agent." }),
+    ),
+    channel_id: Type.Optional({ ...Id, description: "Default: public." }),
+    input: Type.String({ maxLength: INPUT_CHARS_MAX }),
+  },
+  closed,
+);
+export const StopBody = Type.Object({ reason: Type.Optional(Type.String({ maxLength: 1_000 })) }, closed);
+
+export const RuntimeBody = Type.Object(
+  {
+    ordinal: Type.Integer({
+      minimum: 0,
+      maximum: 1_000_000,
+      description: "Names the operation within its call: the same number is the same operation, done once.",
+    }),
+    target: Name,
+    event: Type.Optional(
+      Type.Object(
+        {
+          ...{ id: Name, type: Name, createdAt: Name, traceId: Name, instanceKey: Name },
+          input: Type.Optional(Type.String({ maxLength: INPUT_CHARS_MAX })),
+          ...{ source: Type.Optional(Facts), metadata: Type.Optional(Facts) },
+          ...{ auth: Type.Optional(Facts), replyTo: Type.Optional(Facts) },
+        },
+        closed,
+      ),
+    ),
+    options: Type.Optional(
+      Type.Object(
+        {
+          timeoutMs: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400_000 })),
+          async: Type.Optional(Type.Boolean()),
+          includeAll: Type.Optional(Type.Boolean()),
+          instanceKey: Name,
+          cwd: Type.Optional(Type.String({ minLength: 1, maxLength: 4_096 })),
+        },
+        closed,
+      ),
+    ),
+  },
+  closed,
+);
+
+const Status = oneOf(TURN_STATUSES);
+const TurnFields = {
+  agent_turn_id: Id,
+  agent_id: Id,
+  channel_id: Id,
+  status: Status,
+  trace_id: Text,
+  recursion_depth: Type.Integer({ minimum: 0 }),
+  parent_agent_turn_id: orNull(Id),
+  deliverable_card_id: orNull(Id),
+  error_code: orNull(Text),
+  error_message: orNull(Text),
+  created_at: Time,
+  ended_at: orNull(Time),
+};
+
+export const TurnSummary = named("TurnSummary", TurnFields);
+export const Wait = named("Wait", {
+  code: oneOf(WAIT_CODES),
+  says: Text,
+  tool_call_id: Type.Optional(Id),
+  tool_name: Type.Optional(Text),
+  target: Type.Optional(Text),
+  executor: Type.Optional(Text),
+  agent_turn_ids: Type.Optional(Type.Array(Id)),
+  deadline_at: Type.Optional(Time),
+  since: Type.Optional(Time),
+});
+export const Call = named("Call", {
+  tool_call_id: Id,
+  step_id: Id,
+  tool_name: Text,
+  target_subject: Text,
+  effect: oneOf(["read", "idempotent", "once"]),
+  wait_status: oneOf(["waiting", "received", "applied", "dropped"]),
+  attempt: Type.Integer({ minimum: 0 }),
+  claimed_by: orNull(Text),
+  lease_until: orNull(Time),
+  deadline_at: Time,
+  settled_by: orNull(Text),
+  result_card_id: orNull(Id),
+  result_status: orNull(oneOf(ENDINGS)),
+  created_at: Time,
+  received_at: orNull(Time),
+  applied_at: orNull(Time),
+  why: Type.Optional(Type.String({ description: "Of a call that waits: for what." })),
+});
+const TurnStep = named("TurnStep", { step_id: Id, started_at: Time, status: oneOf(["waiting", "done", "ended"]) });
+const TurnChild = named("TurnChild", {
+  agent_turn_id: Id,
+  agent_id: Id,
+  agent_name: orNull(Text),
+  status: Status,
+  tool_call_id: Type.Optional(Id),
+});
+const TimelineEntry = named("TimelineEntry", {
+  at: Time,
+  kind: Text,
+  status: orNull(Text),
+  step_id: orNull(Id),
+  tool_call_id: orNull(Id),
+  name: orNull(Text),
+  agent_turn_id: orNull(Id),
+  detail: Anything,
+});
+export const Turn = named("Turn", {
+  ...TurnFields,
+  agent_name: orNull(Text),
+  instance_key: orNull(Text),
+  why: Type.Optional(Type.String({ description: "Of a turn that has not ended: what it waits for, in one sentence." })),
+  waiting_for: Type.Array(Wait),
+  deliverable: orNull(Facts),
+  steps: Type.Array(TurnStep),
+  calls: Type.Array(Call),
+  children: Type.Array(TurnChild),
+  timeline: Type.Array(TimelineEntry),
+});
+export const EnqueuedTurn = named("EnqueuedTurn", { agent_turn_id: Id, agent_id: Id, status: Status });
+export const StoppedTurn = named("StoppedTurn", { agent_turn_id: Id, status: oneOf(["canceled"]), was: Text });
+export const TurnPage = pageOf("turns", TurnSummary);

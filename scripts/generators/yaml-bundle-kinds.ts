@@ -1,0 +1,306 @@
+// The kinds of a bundle, except Tool (yaml-tool-kinds.ts), and what they have in common.
+
+import { STEPS_PER_TURN_MAX } from "@tessera/protocol";
+import { RESERVED_TOOL_NAMES } from "@tessera/tool";
+import { PROVIDERS } from "../../packages/agent/src/resources/model-resource.ts";
+import { PROMPT_BYTES_MAX } from "../../packages/agent/src/resources/prompt.ts";
+import { STEPS_MAX } from "../../packages/agent/src/resources/swarm-resource.ts";
+import type { YamlSection } from "./yaml-mapping.ts";
+
+const steps = `whole number, 1 to ${STEPS_MAX}`;
+
+export const HEAD: YamlSection = {
+  title: "Every resource",
+  text: "A resource is one YAML document. Files with several documents separate them with `---`. The files of a bundle are `tessera.yaml` or `goondan.yaml`. A key that is not known is passed over with a warning. `Connector` and `Connection` are recognised and reported as not supported.",
+  mappings: [
+    {
+      at: "the document",
+      keys: "resource-spec.ts ROOT_KEYS",
+      fields: [
+        ["apiVersion", "`goondan.ai/v1`", "required", "The version of this format."],
+        ["kind", "one of the kinds below", "required", "What it is."],
+        ["metadata", "mapping", "required", "What it is called."],
+        ["spec", "mapping", "required", "What it does; a Package may leave it out."],
+      ],
+    },
+    {
+      at: "metadata",
+      keys: "resource-spec.ts METADATA_KEYS",
+      fields: [
+        [
+          "name",
+          "lower-case letters, digits and `-`, starting with a letter, at most 63",
+          "required",
+          "Unique among its kind. A Package is named as a registry names it: `@scope/name`.",
+        ],
+        ["labels", "mapping", "", "For people and programs of your own; Tessera does not read it."],
+        ["annotations", "mapping", "", "The same."],
+      ],
+    },
+  ],
+};
+
+export const REFERENCE: YamlSection = {
+  title: "References",
+  text: "A reference is written `Kind/name` or as a mapping, either of them also inside `{ref: …}`. A reference to a Tool means all of its exports, or one: `Tool/weather__forecast`. Built-in tools are in the package `@goondan/base`, also called `@tessera/base`.",
+  mappings: [
+    {
+      at: "a reference",
+      keys: "object-ref.ts REF_KEYS",
+      fields: [
+        ["kind", "text", "required", "The kind that is meant."],
+        ["name", "text", "required", "Its name."],
+        ["package", "text", "this bundle", "`@goondan/base` for what is built in."],
+        ["apiVersion", "`goondan.ai/v1`", "", "May be written, and means nothing more."],
+      ],
+    },
+    {
+      at: "a wrapped reference",
+      keys: "object-ref.ts WRAPPED_KEYS",
+      fields: [["ref", "a reference", "required", "The reference itself."]],
+    },
+  ],
+};
+
+export const SECRET: YamlSection = {
+  title: "Secrets",
+  text: "A secret is never written into a file: a value that is written out is refused. It is named by the environment variable that holds it.",
+  mappings: [
+    {
+      at: "apiKey.valueFrom",
+      fields: [
+        ["env", "name of a variable", "", "The variable that holds the secret. Either this or `secretRef`."],
+        ["secretRef", "{ref: Secret/name, key}", "", "The variable `GOONDAN_SECRET_<NAME>_<KEY>`."],
+      ],
+    },
+  ],
+};
+
+export const PACKAGE: YamlSection = {
+  title: "Package",
+  text: "Names the bundle. Nothing is installed from it.",
+  mappings: [
+    {
+      at: "spec",
+      keys: "package-resource.ts SPEC_KEYS",
+      fields: [
+        ["version", "text", "", "The version of the bundle."],
+        ["description", "text", "", "What it is for."],
+        ["access", "`public` or `restricted`", "public", "For registries; Tessera does not read it."],
+        ["dependencies", "list of {name, version}", "", "A package that is not built in is reported with a warning."],
+        ["registry", "{url}", "", "For registries; Tessera does not read it."],
+        [
+          "settings",
+          "mapping",
+          "",
+          "Settings of the process that runs the bundle: see [Configuration](configuration.md).",
+        ],
+      ],
+    },
+    {
+      at: "spec.dependencies[]",
+      keys: "package-resource.ts DEPENDENCY_KEYS",
+      fields: [
+        ["name", "text", "required", "The package."],
+        ["version", "text", "required", "Its version."],
+      ],
+    },
+  ],
+  example: `apiVersion: goondan.ai/v1
+kind: Package
+metadata: { name: "@example/travel" }
+spec:
+  version: 1.0.0
+  description: Helps people pack.
+`,
+};
+
+export const MODEL: YamlSection = {
+  title: "Model",
+  text: "Who answers.",
+  mappings: [
+    {
+      at: "spec",
+      keys: "model-resource.ts SPEC_KEYS",
+      fields: [
+        [
+          "provider",
+          PROVIDERS.map((name) => `\`${name}\``).join(", "),
+          "required",
+          "Another name needs an `endpoint` that speaks as OpenAI does. `scripted` answers by the rules in `options.rules` and needs no key.",
+        ],
+        ["model", "text", "required", "The provider's name of the model; a scripted one needs none."],
+        ["apiKey", "a secret", "", "See Secrets."],
+        ["endpoint", "http or https address", "the provider's", "Without user and password."],
+        ["options", "mapping", "", "What the provider's client is given; for `scripted` the rules."],
+        ["capabilities", "mapping to true or false", "", "What the model can do, by name; for people."],
+      ],
+    },
+  ],
+  example: `apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: clever }
+spec:
+  provider: anthropic
+  model: claude-sonnet-4-5
+  apiKey: { valueFrom: { env: ANTHROPIC_API_KEY } }
+`,
+};
+
+export const AGENT: YamlSection = {
+  title: "Agent",
+  text: "A model with instructions and tools. It may call what it names and nothing else.",
+  mappings: [
+    {
+      at: "spec",
+      keys: "agent-resource.ts SPEC_KEYS",
+      fields: [
+        ["modelConfig", "mapping", "required", "Which model, and with what."],
+        ["prompt", "mapping", "", "The instructions."],
+        ["tools", "list of references to Tools", "none", "What it may call."],
+        [
+          "requiredTools",
+          "list of references to Tools",
+          "none",
+          "The turn does not end before one of them has succeeded.",
+        ],
+        ["extensions", "list of references to Extensions", "none", "Modules that take part in its steps."],
+        ["description", "text", "", "What it is good for; other agents see it."],
+        ["workerTarget", "id", "worker_generic", "Which workers take its turns."],
+        ["tags", "list of text, or text with commas", "none", "By what delegation policies choose it."],
+        [
+          "allowedInternalTools",
+          RESERVED_TOOL_NAMES.map((name) => `\`${name}\``).join(", "),
+          "none",
+          "Tessera's own tools that it may call.",
+        ],
+        ["mustEndWith", "list of tool names", "none", "The turn ends only with a call of one of these."],
+        ["delegationPolicy", "mapping", "nobody", "Whom it may give work to."],
+        ["maxSteps", steps, "that of the Swarm", "How many steps a turn may take."],
+      ],
+    },
+    {
+      at: "spec.modelConfig",
+      keys: "agent-resource.ts MODEL_CONFIG_KEYS",
+      fields: [
+        ["modelRef", "reference to a Model", "required", "Who answers."],
+        [
+          "params",
+          "mapping",
+          "",
+          "Of each request: `temperature`, `maxTokens`, `topP`, and what else the provider knows.",
+        ],
+      ],
+    },
+    {
+      at: "spec.prompt",
+      keys: "prompt.ts PROMPT_KEYS",
+      fields: [
+        ["system", `text of at most ${PROMPT_BYTES_MAX} bytes`, "", "The instructions. Either this or `systemRef`."],
+        ["systemRef", "path of a file in the bundle", "", "The file that holds them."],
+      ],
+    },
+    {
+      at: "spec.delegationPolicy",
+      keys: "agent-resource.ts POLICY_KEYS",
+      fields: [
+        ["targetTags", "list of text", "none", "Agents with one of these tags."],
+        ["targetProfiles", "list of names", "every profile", "Only these; an empty list allows none."],
+      ],
+    },
+  ],
+  example: `apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: guide }
+spec:
+  modelConfig:
+    modelRef: Model/clever
+    params: { temperature: 0.2, maxTokens: 2000 }
+  prompt: { system: You help people pack. }
+  tools:
+    - { ref: Tool/weather }
+    - { kind: Tool, name: bash, package: "@goondan/base" }
+  allowedInternalTools: [submit_result]
+  mustEndWith: [submit_result]
+  maxSteps: 20
+`,
+};
+
+export const SWARM: YamlSection = {
+  title: "Swarm",
+  text: "Which agents know one another, who speaks first, and how far a turn may go.",
+  mappings: [
+    {
+      at: "spec",
+      keys: "swarm-resource.ts SPEC_KEYS",
+      fields: [
+        ["entryAgent", "reference to an Agent", "required", "Who gets the input; one of `agents`."],
+        ["agents", "list of references to Agents", "required", "At least one."],
+        [
+          "instanceKey",
+          "1 to 128 letters, digits and `_ : . @ -`",
+          "",
+          "Which instance of the entry agent, where a request names none.",
+        ],
+        ["policy", "mapping", "", "Limits."],
+      ],
+    },
+    {
+      at: "spec.policy",
+      keys: "swarm-resource.ts POLICY_KEYS",
+      fields: [
+        [
+          "maxStepsPerTurn",
+          steps,
+          String(STEPS_PER_TURN_MAX),
+          "How many steps a turn may take, where the Agent does not say.",
+        ],
+        ["lifecycle", "mapping", "", "Read and kept; instances are not removed by it."],
+        ["shutdown", "mapping", "", "Read and kept."],
+      ],
+    },
+    {
+      at: "spec.policy.lifecycle",
+      keys: "swarm-resource.ts LIFECYCLE_KEYS",
+      fields: [
+        ["ttlSeconds", "whole number", "", "How long an instance may be idle."],
+        ["gcGraceSeconds", "whole number", "", "How long it is kept after that."],
+      ],
+    },
+    {
+      at: "spec.policy.shutdown",
+      keys: "swarm-resource.ts SHUTDOWN_KEYS",
+      fields: [["gracePeriodSeconds", "whole number", "300", "How long a stop may take."]],
+    },
+  ],
+  example: `apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: travel }
+spec:
+  entryAgent: Agent/guide
+  agents: [{ ref: Agent/guide }]
+  policy: { maxStepsPerTurn: 24 }
+`,
+};
+
+export const EXTENSION: YamlSection = {
+  title: "Extension",
+  text: "A module that takes part in the steps of the agents that name it.",
+  mappings: [
+    {
+      at: "spec",
+      keys: "extension-resource.ts SPEC_KEYS",
+      fields: [
+        ["entry", "path of a module in the bundle", "required", "The module."],
+        ["config", "any value", "", "What it is given."],
+      ],
+    },
+  ],
+  example: `apiVersion: goondan.ai/v1
+kind: Extension
+metadata: { name: short-memory }
+spec:
+  entry: ./extensions/short-memory.ts
+  config: { keepMessages: 20 }
+`,
+};
