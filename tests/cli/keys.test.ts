@@ -17,6 +17,10 @@ it(
   "a key is shown once, listed without its secret, and revoked by its id or its text",
   async () => {
     const store = ["--data", join(directory, "store")];
+    const mistyped = await runTessera(["keys", "create", "--role", "viewer", ...store]);
+    expect(mistyped).toMatchObject({ exitCode: 3, out: "" });
+    expect(mistyped.err).toContain("run `tessera migrate` to make one");
+    expect((await runTessera(["migrate", ...store])).exitCode).toBe(0);
     const made = await runTessera(["keys", "create", "--role", "executor", "--target", "words", ...store]);
     expect(made.exitCode).toBe(0);
     expect(made.out).toMatch(/^tsk_[\w-]+\.[\w-]{43}\n$/);

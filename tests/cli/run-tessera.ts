@@ -18,7 +18,7 @@ export async function runTessera(args: readonly string[], env: Record<string, st
 }
 
 export async function runNode(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { TESSERA_DATA: _, TESSERA_POSTGRES: __, ...inherited } = process.env;
+  const { TESSERA_DATA: _, TESSERA_POSTGRES: __, TESSERA_URL: ___, ...inherited } = process.env;
   const child = spawn(process.execPath, args, { env: { ...inherited, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const [exitCode, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);

@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { ROOT, runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
 
 const SLOW_MS = 120_000;
@@ -175,11 +176,21 @@ describe("a run that is interrupted", () => {
       const exit = once(child, "exit");
       const said = Promise.all([text(child.stdout as never), text(child.stderr as never)]);
       await began("job-stopped");
+      // Meanwhile the directory is reached through the run.
+      const [turn = ""] = /turn_\w+/.exec((await runHere(["turns", "ls", "--data", data])).out) ?? [];
+      const why = await runHere(["turns", "why", turn, "--data", data]);
+      expect(why.out, why.err).toContain("The turn of planner has not ended: its worker runs jobs__slow");
       child.kill("SIGINT");
       expect(await exit).toEqual([6, null]);
       const [out, err] = await said;
       expect(out).toBe("");
       expect(err).toContain(`tessera run ${bundle} --resume --data ${data}`);
+      // Now nobody has it, and that is told, instead of waited for.
+      const tail = await runHere(["turns", "tail", turn, "--data", data]);
+      expect(tail, tail.err).toMatchObject({ exitCode: 6, out: "" });
+      expect(tail.err).toContain(
+        `nobody works on the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
+      );
 
       const next = run("--input", "hello", "--data", data);
       await began("job-stopped", 2);
@@ -199,7 +210,7 @@ describe("a run that is interrupted", () => {
     async () => {
       const { exitCode, out, err } = await run("--input", "job-waited", "--wait", "8");
       expect({ exitCode, out }).toEqual({ exitCode: 6, out: "" });
-      expect(err).toMatch(/ wait {2}jobs__slow {14}the tool is running, until \d\d:\d\d:\d\d UTC\n/);
+      expect(err).toMatch(/ wait {2}jobs__slow {14}its worker runs jobs__slow, until \d\d:\d\d:\d\d UTC\n/);
       expect(err).toContain("the turn did not end within 8 s; the store was in memory, so it is gone");
 
       const json = await run("--input", "job-waited", "--wait", "0", "--json");

@@ -23,7 +23,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 it(
-  "tells as JSON lines that it started and that it stops; meanwhile its store and its port are taken",
+  "tells as JSON lines that it started and that it stops; meanwhile its store is reached through it, and its port is taken",
   async () => {
     const data = join(directory, "store");
     const args = ["start", bundle, "--data", data, "--port", "0", "--json"];
@@ -36,12 +36,13 @@ it(
     expect(started.key).toMatch(/^tsl_/);
     expect((await fetch(`${started.url}/health`)).status).toBe(200);
 
-    const [locked, taken] = await Promise.all([
+    const [held, taken] = await Promise.all([
       runTessera(["tools", "ls", "--data", data]),
       runTessera(["start", "--role", "api", "--data", join(directory, "other"), "--port", new URL(started.url).port]),
     ]);
-    expect(locked).toMatchObject({ exitCode: 4, out: "" });
-    expect(locked.err).toContain(`in use by process ${child.pid}`);
+    expect(held).toMatchObject({ exitCode: 0, err: "" });
+    expect(held.out).toContain("demo__echo");
+    expect(started.health).toBe("ok");
     expect(taken).toMatchObject({ exitCode: 3, out: "" });
     expect(taken.err).toContain("another process listens there");
     expect(taken.err).toContain("--port");

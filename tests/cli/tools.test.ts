@@ -80,7 +80,9 @@ describe("a call", () => {
         if (isFirst && err.includes("hanging")) child.kill("SIGINT"); // the tool runs
       });
       expect(await exit).toBe(6);
-      expect(err).toContain(`stopped waiting for demo__hang: the tool is running; the call is kept in ${data}\n`);
+      expect(err).toContain(
+        `stopped waiting for demo__hang: its worker runs demo__hang; the call is kept in ${data}\n`,
+      );
       const [, turn = ""] = /tools call --turn (\S+) --data/.exec(err) ?? [];
 
       const again = await runTessera(["tools", "call", "--turn", turn, "--data", data, "--bundle", bundle, "--json"]);
@@ -119,6 +121,7 @@ it(
   async () => {
     const file = join(bundle, "tessera.yaml");
     const store = ["--data", join(directory, "registry")];
+    expect((await runTessera(["migrate", ...store])).exitCode).toBe(0);
     const registered = await runTessera(["tools", "register", file, ...store]);
     expect(registered.exitCode).toBe(0);
     expect(registered.err).toMatch(/^tessera: warning: .*tessera\.yaml:\d+:\d+: \/spec\/entry has no meaning here/);

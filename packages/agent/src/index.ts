@@ -1,18 +1,21 @@
 // @tessera/agent: agents that think with any model and call tools through the kernel.
 //
 //   startAgentWorker     takes turns forward: hydrate, think, commit, run or send calls, finish
-//   startToolCaller      turns that are one tool call
+//   requestToolCall      commits a turn that is one tool call; requestInternalCall in an agent's name
+//   startToolCaller      works on such turns
 //   createModels         openai, anthropic, google, any OpenAI-compatible endpoint, scripted
 //   createTranscript     what a model sees, projected from cards
 //   createAgentRuntime   ctx.runtime: request, send, spawn, list, catalog
 
+export { TOOL_CALLER_TARGET } from "./caller/one-call.ts";
 export {
-  startToolCaller,
-  TOOL_CALLER_TARGET,
-  type ToolCaller,
-  type ToolCallerOptions,
+  type InternalCallRequest,
+  type RequestedCall,
+  requestInternalCall,
+  requestToolCall,
   type ToolCallRequest,
-} from "./caller/tool-caller.ts";
+} from "./caller/tool-call-request.ts";
+export { startToolCaller, type ToolCaller, type ToolCallerOptions } from "./caller/tool-caller.ts";
 export { type AgentTurn, type AgentTurnRequest, deployProfiles, enqueueAgentTurn } from "./deploy/index.ts";
 export { createExtensionHost, type ExtensionHost, type ExtensionModule } from "./extensions/index.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
@@ -38,6 +41,10 @@ export {
 } from "./profile.ts";
 export {
   bundleFileReader,
+  type ConfigModule,
+  type DefinedAgent,
+  type DefinedModel,
+  type DefinedSwarm,
   defineAgent,
   defineModel,
   defineSwarm,

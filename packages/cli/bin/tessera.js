@@ -3,12 +3,15 @@
 // that npm installed with this package (an optional dependency, one package per platform) takes over.
 //
 //   B1. Arguments, streams, signals and the exit code pass through unchanged.
-//   B2. Without a usable Node it says which is needed and exits 3 (configuration).
+//   B2. Without a usable Node it says which is needed and exits 3 (configuration), in the form of every other failure.
+//   B3. Compiled sources are kept in the user's own cache, which more than halves a short command. A cache that cannot be
+//       used costs only that.
 
 import { spawn } from "node:child_process";
-import { existsSync } from "node:fs";
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
+import { existsSync, mkdirSync } from "node:fs";
+import module from "node:module"; // as a whole: an old Node has no enableCompileCache
+import { homedir } from "node:os";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /** The first version that runs TypeScript sources without a flag. */
@@ -28,7 +31,7 @@ function findPinnedNode() {
   const system = process.platform === "win32" ? "win" : process.platform;
   const binary = process.platform === "win32" ? "node.exe" : "node";
   try {
-    const manifest = createRequire(import.meta.url).resolve(`node-${system}-${process.arch}/package.json`);
+    const manifest = module.createRequire(import.meta.url).resolve(`node-${system}-${process.arch}/package.json`);
     const path = join(dirname(manifest), "bin", binary);
     return existsSync(path) ? path : null;
   } catch {
@@ -53,15 +56,40 @@ function handOver(node) {
   });
 }
 
+/** B2 */
 function refuse(why) {
-  const needed = `tessera needs Node ${NODE_MIN.join(".")} or newer`;
-  process.stderr.write(
-    `${needed}; this is ${process.versions.node}, and ${why}. Install a newer Node, or run npm ci.\n`,
-  );
+  const needed = `Node ${NODE_MIN.join(".")} or newer`;
+  const message = `this is Node ${process.versions.node} at ${process.execPath}; ${needed} is needed, and ${why}`;
+  const todo = `Install ${needed}, or run npm ci where Tessera is: it brings one along.`;
+  const error = { code: "unsupported_version", message, todo };
+  if (process.argv.includes("--json")) process.stdout.write(`${JSON.stringify({ ok: false, error })}\n`);
+  else process.stderr.write(`tessera: ${message}\n  code        ${error.code}\n  what to do  ${todo}\n`);
   process.exitCode = EXIT_CONFIGURATION;
 }
 
+/** B3. NODE_COMPILE_CACHE, where it is set, was obeyed before this file ran. */
+function cacheCompiled() {
+  const { TESSERA_CACHE_DIR, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
+  if (NODE_COMPILE_CACHE) return;
+  const own = process.platform === "darwin" ? join(homedir(), "Library", "Caches") : join(homedir(), ".cache");
+  const directory = resolve(TESSERA_CACHE_DIR || join(XDG_CACHE_HOME || own, "tessera"), "compiled");
+  try {
+    makeDirectory(directory);
+  } catch {
+    return; // B3
+  }
+  module.enableCompileCache?.(directory);
+}
+
+/** Level by level: where a file system refuses with ENOENT (/proc does), Node's own recursive mkdir never returns. */
+function makeDirectory(directory) {
+  const missing = [];
+  for (let path = directory; !existsSync(path); path = dirname(path)) missing.unshift(path);
+  for (const path of missing) mkdirSync(path, { mode: 0o700 });
+}
+
 if (isNewEnough(process.versions.node)) {
+  cacheCompiled();
   const { main } = await import("../src/main.ts");
   await main();
 } else {

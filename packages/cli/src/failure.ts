@@ -1,6 +1,7 @@
 // What a command says when it fails: a code, what was tried and found, what to do, and the exit code. Never a stack.
 
 import { CGError, ERROR_CATALOGUE, type ErrorCode } from "@tessera/protocol";
+import { apiFailure, isApiProblem } from "./api-failure.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 
 export interface Failure {
@@ -19,7 +20,10 @@ interface Advice {
 
 /** By `details.kind`; what is not listed is a plain failure. */
 const BY_KIND: Readonly<Record<string, Advice>> = {
-  locked: { exitCode: EXIT.unreachable, todo: "Stop the process that holds the directory, then repeat." },
+  locked: {
+    exitCode: EXIT.unreachable,
+    todo: "Repeat when that process has started or ended; one that serves its API is asked instead.",
+  },
   missing: { exitCode: EXIT.configuration, todo: "Check the path, or run `tessera migrate` to make a store there." },
   damaged: {
     exitCode: EXIT.configuration,
@@ -37,6 +41,7 @@ const BY_KIND: Readonly<Record<string, Advice>> = {
     exitCode: EXIT.configuration,
     todo: "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts.",
   },
+  file_as_bundle: { exitCode: EXIT.configuration, todo: "That is a file: name the directory that it lies in." },
 };
 
 /** PostgreSQL's own answers to a URL that names the wrong thing. */
@@ -75,6 +80,7 @@ export function errorWithTodo(
 }
 
 export function describeFailure(error: unknown): Failure {
+  if (isApiProblem(error)) return apiFailure(error);
   if (!CGError.is(error)) return listenFailure(error) ?? unexpectedFailure(error);
   const { code, message, details } = error;
   if (details.kind === "usage") {
@@ -84,11 +90,15 @@ export function describeFailure(error: unknown): Failure {
   if (Array.isArray(details.mistakes)) return mistakesFailure(code, details.mistakes);
   const byState = BY_SQLSTATE[String(details.sqlstate)];
   if (byState !== undefined) return { exitCode: EXIT.configuration, code, message, todo: byState };
-  const byKind = BY_KIND[String(details.kind)];
+  const byKind = BY_KIND[kindOf(details)];
   if (byKind !== undefined) return { code, message, ...byKind };
   const isConfiguration = CONFIGURATION_CODES.has(code) || code.startsWith("E_CONFIG_");
   const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
   return { exitCode, code, message, todo: todoOf(code) };
+}
+
+function kindOf({ kind, errno }: CGError["details"]): string {
+  return kind === "missing_bundle" && errno === "ENOTDIR" ? "file_as_bundle" : String(kind);
 }
 
 function mistakesFailure(code: ErrorCode, found: readonly { readonly code: ErrorCode; readonly message: string }[]) {

@@ -15,32 +15,11 @@ export function readNumber(
   throw usageError(`${flag} must be ${kind} from ${min} to ${max}; it is ${JSON.stringify(text)}`);
 }
 
-/** One of `known`, or several of them separated by commas with `readChoices`. */
 export function readChoice<T extends string>(flag: string, text: string, known: readonly T[]): T {
   const found = known.find((name) => name === text);
   if (found === undefined)
     throw usageError(`${flag} must be one of ${known.join(", ")}; it is ${JSON.stringify(text)}`);
   return found;
-}
-
-export function readChoices<T extends string>(flag: string, text: string, known: readonly T[]): T[] {
-  return readList(text).map((name) => {
-    const found = known.find((each) => each === name);
-    if (found !== undefined) return found;
-    throw usageError(`${flag} must be a list of ${known.join(", ")}; it holds ${JSON.stringify(name)}`);
-  });
-}
-
-export function readList(text: string): string[] {
-  return text.split(",").map((name) => name.trim());
-}
-
-/** Names of environment variables, separated by commas; an empty text holds none. */
-export function readNames(flag: string, text: string): string[] {
-  const names = text.trim() === "" ? [] : readList(text);
-  const wrong = names.find((name) => !/^[A-Za-z_][A-Za-z0-9_]*$/.test(name));
-  if (wrong === undefined) return names;
-  throw usageError(`${flag} must be a list of names of environment variables; it holds ${JSON.stringify(wrong)}`);
 }
 
 export function checkId(flag: string, text: string): void {

@@ -1,5 +1,5 @@
-// The flags that several commands share, as the parser sees them. What they mean is in store-flags.ts and with-node.ts,
-// which load a store and so are left until a command runs (program.ts, P1).
+// The flags that several commands share, as the parser sees them. What they mean is in store-flags.ts,
+// server-flags.ts and host-settings.ts, which are left until a command runs (program.ts, P1).
 
 import type { Command } from "commander";
 
@@ -14,10 +14,18 @@ export interface ProjectFlags extends StoreFlags {
   readonly project: string;
 }
 
+/** Of commands that ask the API: of a server, of the process that holds a directory, or of themselves. */
+export interface ApiFlags extends ProjectFlags {
+  readonly url?: string;
+  readonly apiKeyFile?: string;
+}
+
 export interface HostFlags extends ProjectFlags {
   readonly workspaces?: string;
   readonly builtins?: string;
   readonly allowUnconfinedShell?: boolean;
+  readonly concurrency?: string;
+  readonly lease?: string;
   readonly envAllow?: string;
 }
 
@@ -31,7 +39,18 @@ export function addStoreFlags(command: Command): Command {
 export function addProjectFlags(command: Command): Command {
   return addStoreFlags(command)
     .option("--nats <url>", "a NATS server as the bus (or TESSERA_NATS)")
-    .option("--project <id>", "the project", "default");
+    .option("--project <id>", "the project (or TESSERA_PROJECT)", "default");
+}
+
+/** A key has no flag of its own: what is on a command line, every user of the machine can read. */
+export function addServerFlags(command: Command): Command {
+  return command
+    .option("--url <url>", "a running server, with a key in TESSERA_API_KEY (or TESSERA_URL)")
+    .option("--api-key-file <file>", "a file that holds the key, instead of TESSERA_API_KEY");
+}
+
+export function addApiFlags(command: Command): Command {
+  return addServerFlags(addProjectFlags(command));
 }
 
 export function addHostFlags(command: Command): Command {
@@ -39,6 +58,8 @@ export function addHostFlags(command: Command): Command {
     .option("--workspaces <dir>", "where agents' working directories lie (default: beside the store)")
     .option("--builtins <names>", "built-in tools to offer, separated by commas: bash, file-system, http-fetch, …")
     .option("--env-allow <names>", "the only variables that tools may be given, by commas (or TESSERA_ENV_ALLOW)")
+    .option("--concurrency <number>", "how many turns, and calls of each target, run at once (default 16)")
+    .option("--lease <seconds>", "how soon others take over from a process that was killed")
     .option("--allow-unconfined-shell", "let bash run without a sandbox where none can be made");
 }
 

@@ -1,16 +1,18 @@
 // tessera keys create, ls, rm: API keys of a store. The text of a key is shown once, when it is made.
 
-import { errorOf } from "@tessera/protocol";
-import { API_KEY_ROLES } from "@tessera/runtime";
+import type { ApiKey } from "@tessera/client";
 import { alignRows } from "./align-rows.ts";
+import { allPages } from "./all-pages.ts";
+import { isNotFound } from "./api-failure.ts";
+import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { checkId, readChoice, readNumber } from "./flag-values.ts";
-import type { ProjectFlags } from "./flags.ts";
+import type { ApiFlags } from "./flags.ts";
+import { inNewProject } from "./project-access.ts";
 import type { Terminal } from "./run-cli.ts";
-import { LOOKING, WRITING, withNode } from "./with-node.ts";
 
-export interface KeyListFlags extends ProjectFlags {
+export interface KeyListFlags extends ApiFlags {
   readonly allProjects?: boolean;
 }
 
@@ -21,7 +23,9 @@ export interface KeyFlags extends KeyListFlags {
   readonly expiresDays?: string;
 }
 
-const DAY_MS = 86_400_000;
+const API_KEY_ROLES = ["viewer", "operator", "executor", "admin"] as const;
+const DAY_SECONDS = 86_400;
+const LABEL_CHARS_MAX = 200;
 const DAYS_MAX = 3_650;
 const KEY_TEXT = /^tsk_([^.]+)\./;
 
@@ -35,25 +39,22 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
     throw usageError(`only an executor has a --target, and the role is ${role}`);
   }
   for (const target of targets) checkId("--target", target);
+  if (label !== undefined && (label.length > LABEL_CHARS_MAX || /\p{Cc}/u.test(label))) {
+    throw usageError(`--label must be one line of at most ${LABEL_CHARS_MAX} characters`);
+  }
   const days =
     flags.expiresDays === undefined ? null : readNumber("--expires-days", flags.expiresDays, { min: 1, max: DAYS_MAX });
   const project_id = flags.allProjects === true ? null : flags.project;
-  const outcome = await withNode(flags, terminal, WRITING, async ({ kernel }) => {
-    if (project_id !== null && (await kernel.reads.project(project_id)) === null)
-      await kernel.putProject({ project_id });
-    return await kernel.createApiKey({
-      role,
-      project_id,
-      ...(targets.length === 0 ? {} : { targets }),
-      ...(label === undefined ? {} : { label }),
-      ...(days === null ? {} : { expires_in_ms: days * DAY_MS }),
-    });
-  });
-  if (outcome.outcome === "rejected") {
-    const why = label === undefined ? "" : "; a label is one line of at most 200 characters";
-    throw errorOf(outcome.code, `the key was not made${why}`);
-  }
-  const { key_id, text } = outcome;
+  const body = {
+    role,
+    project_id,
+    ...(targets.length === 0 ? {} : { targets: [...targets] }),
+    ...(label === undefined ? {} : { label }),
+    ...(days === null ? {} : { expires_in_seconds: days * DAY_SECONDS }),
+  };
+  const { key_id, key: text } = await withApi(flags, terminal, ({ client }) =>
+    inNewProject(client, flags, terminal, () => client.createKey({ body })),
+  );
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, key_id, key: text, role, project_id })}\n`);
   else {
     terminal.out(`${text}\n`);
@@ -64,13 +65,10 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
 }
 
 export async function keysLsCommand(flags: KeyListFlags, terminal: Terminal): Promise<ExitCode> {
-  const keys = await withNode(flags, terminal, LOOKING, async ({ kernel }) => {
-    const all = await kernel.reads.apiKeys(null);
-    if (flags.allProjects === true) return all;
-    // A key of no project counts in each; asked for apart, because the list of all is cut at its limit.
-    const ofNone = all.filter(({ project_id }) => project_id === null);
-    return [...(await kernel.reads.apiKeys(flags.project)), ...ofNone];
-  });
+  const all = await withApi(flags, terminal, ({ client }) => allPages("keys", (page) => client.listKeys(page)));
+  // A key of no project counts in each.
+  const counts = ({ project_id }: ApiKey) => project_id === null || project_id === flags.project;
+  const keys = flags.allProjects === true ? all : all.filter(counts);
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, keys })}\n`);
   else if (keys.length > 0) terminal.out(alignRows(keys.map(keyRow)));
   else {
@@ -95,16 +93,19 @@ function keyRow(key: Readonly<Record<string, unknown>>) {
   };
 }
 
-export async function keysRmCommand(given: string, flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
+export async function keysRmCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   // Who pastes the whole key means its id; the rest of it is not needed, and not repeated.
   const key_id = KEY_TEXT.exec(given)?.[1] ?? given;
   checkId("<key-id>", key_id);
-  const outcome = await withNode(flags, terminal, LOOKING, ({ kernel }) => kernel.revokeApiKey({ key_id }));
-  if (outcome.outcome === "rejected") {
-    const todo = "See the keys there are: tessera keys ls --all-projects.";
-    if (outcome.code === "not_found") throw errorWithTodo("not_found", `this store has no key ${key_id}`, todo);
-    throw errorOf(outcome.code, `key ${key_id} was not revoked`);
-  }
+  await withApi(flags, terminal, async ({ client }) => {
+    try {
+      await client.revokeKey({ key: key_id });
+    } catch (error) {
+      if (!isNotFound(error)) throw error;
+      const todo = "See the keys there are: tessera keys ls --all-projects.";
+      throw errorWithTodo("not_found", `this store has no key ${key_id}`, todo);
+    }
+  });
   terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, revoked: key_id })}\n` : `revoked ${key_id}\n`);
   return EXIT.ok;
 }

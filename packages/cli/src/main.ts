@@ -15,6 +15,7 @@ export async function main(): Promise<void> {
     input: readInput,
     isWatched: process.stderr.isTTY === true,
     isOutWatched: process.stdout.isTTY === true,
+    columns: () => process.stderr.columns,
     stopped,
   });
 }

@@ -1,10 +1,11 @@
 // Parts of a command that a person is told to paste.
 
-import type { ProjectFlags } from "./flags.ts";
+import type { ApiFlags } from "./flags.ts";
 
-/** The same store and project. URLs may hold passwords, so they are left to whoever has them. */
-export function storeWords({ data, postgres, nats, project }: Omit<ProjectFlags, "json">): string[] {
+/** The same server or store, and project. URLs of databases may hold passwords: they are left to whoever has them. */
+export function storeWords({ url, data, postgres, nats, project }: Omit<ApiFlags, "json">): string[] {
   return [
+    ...(url === undefined ? [] : ["--url", quoted(url)]),
     ...(data === undefined ? [] : ["--data", quoted(data)]),
     ...(postgres === undefined ? [] : ["--postgres URL"]),
     ...(nats === undefined ? [] : ["--nats URL"]),
@@ -13,5 +14,5 @@ export function storeWords({ data, postgres, nats, project }: Omit<ProjectFlags,
 }
 
 export function quoted(text: string): string {
-  return /^[\w./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+  return /^[\w.:/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

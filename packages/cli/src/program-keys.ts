@@ -1,6 +1,6 @@
 // tessera keys: the commands and their flags.
 
-import { addProjectFlags, collect, type ProjectFlags } from "./flags.ts";
+import { type ApiFlags, addApiFlags, collect } from "./flags.ts";
 import type { KeyFlags, KeyListFlags } from "./keys-command.ts";
 import type { ProgramParts } from "./program.ts";
 
@@ -14,7 +14,7 @@ Examples:
 export function addKeyCommands({ program, terminal, onExit }: ProgramParts): void {
   const keys = program.command("keys").copyInheritedSettings(program).description("manage API keys");
   const load = () => import("./keys-command.ts");
-  addProjectFlags(keys.command("create").copyInheritedSettings(program))
+  addApiFlags(keys.command("create").copyInheritedSettings(program))
     .description("make a key and print it once")
     .requiredOption("--role <role>", "viewer, operator, executor or admin")
     .option("--target <name>", "whose calls an executor may take; may be repeated", collect)
@@ -23,14 +23,14 @@ export function addKeyCommands({ program, terminal, onExit }: ProgramParts): voi
     .option("--all-projects", "for every project instead of --project")
     .addHelpText("after", CREATE_HELP)
     .action(async (flags: KeyFlags) => onExit(await (await load()).keysCreateCommand(flags, terminal)));
-  addProjectFlags(keys.command("ls").copyInheritedSettings(program))
+  addApiFlags(keys.command("ls").copyInheritedSettings(program))
     .description("list the keys that count in a project")
     .option("--all-projects", "list the keys of all projects")
     .action(async (flags: KeyListFlags) => onExit(await (await load()).keysLsCommand(flags, terminal)));
-  addProjectFlags(keys.command("rm").copyInheritedSettings(program))
+  addApiFlags(keys.command("rm").copyInheritedSettings(program))
     .argument("<key-id>", "as `keys ls` shows it")
     .description("revoke a key")
-    .action(async (keyId: string, flags: ProjectFlags) =>
+    .action(async (keyId: string, flags: ApiFlags) =>
       onExit(await (await load()).keysRmCommand(keyId, flags, terminal)),
     );
 }

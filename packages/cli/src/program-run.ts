@@ -1,6 +1,6 @@
 // tessera run: the command and its flags.
 
-import { addHostFlags } from "./flags.ts";
+import { addHostFlags, addServerFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
 import type { RunFlags } from "./run-command.ts";
 
@@ -8,15 +8,17 @@ const RUN_HELP = `
 Everything runs in this process. The deliverable is on stdout: text as text, anything else as JSON. Steps, calls and waits
 are on stderr. Without --data or --postgres the store is in memory and thrown away. With --data a run that was
 interrupted is finished first; --resume does only that. With --json, stdout has one event per line and the answer last.
+With --url the turn is asked for on a running server, which has its own bundle, and watched from here.
 
 Examples:
   $ tessera run ./bundle --input "What is new?"
   $ cat question.txt | tessera run ./bundle --input - --agent reviewer
   $ tessera run ./bundle --input "A long job" --data ./store --wait 3600
-  $ tessera run ./bundle --resume --data ./store`;
+  $ tessera run ./bundle --resume --data ./store
+  $ tessera run --url http://127.0.0.1:8099 --agent planner --input "What is new?"`;
 
 export function addRunCommand({ program, terminal, onExit }: ProgramParts): void {
-  addHostFlags(program.command("run").copyInheritedSettings(program))
+  addServerFlags(addHostFlags(program.command("run").copyInheritedSettings(program)))
     .argument("[bundle]", "a directory with agents (default: the current one, if it holds any)")
     .description("give an agent one task, watch it, print what it delivers")
     .option("--input <text>", "the task, or - for stdin")

@@ -17,11 +17,12 @@ export function addStartCommand({ program, terminal, onExit }: ProgramParts): vo
   addHostFlags(program.command("start").copyInheritedSettings(program))
     .argument("[bundle]", "a directory with agents and tools")
     .description("run roles of Tessera until told to stop")
-    .option("--role <roles>", `which of ${ROLES.join(", ")}, separated by commas`, ROLES.join(","))
+    .option("--role <roles>", `which of ${ROLES.join(", ")}, separated by commas (default: all)`)
     .option("--host <address>", "where the API listens (default 127.0.0.1)")
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
     .option("--allowed-hosts <names>", "other names that the API answers to, separated by commas")
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 30)")
+    .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
     .addHelpText("after", START_HELP)
     .action(async (bundle: string | undefined, flags: StartFlags) => {
       const { startCommand } = await import("./start-command.ts");
@@ -43,6 +44,7 @@ export function addDevCommand({ program, terminal, onExit }: ProgramParts): void
     .description("run everything in one process, with the API on this machine only")
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 5)")
+    .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
     .addHelpText("after", DEV_HELP)
     .action(async (bundle: string | undefined, flags: Omit<StartFlags, "role">) => {
       const { devCommand } = await import("./start-command.ts");

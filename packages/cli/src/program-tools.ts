@@ -1,12 +1,12 @@
 // tessera tools: the commands and their flags.
 
-import { addHostFlags, addProjectFlags, type ProjectFlags } from "./flags.ts";
+import { type ApiFlags, addApiFlags, addHostFlags, addServerFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
 import type { ToolCallFlags } from "./tool-call-command.ts";
 
 const CALL_HELP = `
 Without --data or --postgres the call runs on a store in memory that is thrown away. The bundle is the current directory
-if it holds one. The result is JSON on stdout; what the tool logs goes to stderr. With a store, a call that was not
+if it holds one. With --url, or where a process holds the directory, that process's tools are called. The result is JSON on stdout; what the tool logs goes to stderr. With a store, a call that was not
 waited for to its end is kept: ask for it again with --turn.
 
 Examples:
@@ -27,7 +27,7 @@ export function addToolCommands({ program, terminal, onExit }: ProgramParts): vo
     .copyInheritedSettings(program)
     .description("call tools, and manage a project's");
   const load = () => import("./tools-command.ts");
-  addHostFlags(tools.command("call").copyInheritedSettings(program))
+  addServerFlags(addHostFlags(tools.command("call").copyInheritedSettings(program)))
     .argument("[tool]", "its name, e.g. text-transform__trim")
     .description("make one durable call and print its result")
     .option("--arguments <json>", "a JSON object, @file with one, or - for stdin (default {})")
@@ -40,26 +40,26 @@ export function addToolCommands({ program, terminal, onExit }: ProgramParts): vo
       const { toolCallCommand } = await import("./tool-call-command.ts");
       onExit(await toolCallCommand(name, flags, terminal));
     });
-  addProjectFlags(tools.command("ls").copyInheritedSettings(program))
+  addApiFlags(tools.command("ls").copyInheritedSettings(program))
     .description("list the tools of a project")
-    .action(async (flags: ProjectFlags) => onExit(await (await load()).toolsLsCommand(flags, terminal)));
-  addProjectFlags(tools.command("show").copyInheritedSettings(program))
+    .action(async (flags: ApiFlags) => onExit(await (await load()).toolsLsCommand(flags, terminal)));
+  addApiFlags(tools.command("show").copyInheritedSettings(program))
     .argument("<tool>", "its name, as `tools ls` shows it")
     .description("show a tool's definition")
-    .action(async (name: string, flags: ProjectFlags) =>
+    .action(async (name: string, flags: ApiFlags) =>
       onExit(await (await load()).toolsShowCommand(name, flags, terminal)),
     );
-  addProjectFlags(tools.command("register").copyInheritedSettings(program))
+  addApiFlags(tools.command("register").copyInheritedSettings(program))
     .argument("<files...>", "YAML documents, each with one tool")
     .description("add tools to a project, or new versions of them")
     .addHelpText("after", REGISTER_HELP)
-    .action(async (files: string[], flags: ProjectFlags) =>
+    .action(async (files: string[], flags: ApiFlags) =>
       onExit(await (await load()).toolsRegisterCommand(files, flags, terminal)),
     );
-  addProjectFlags(tools.command("rm").copyInheritedSettings(program))
+  addApiFlags(tools.command("rm").copyInheritedSettings(program))
     .argument("<tool>", "its name, as `tools ls` shows it")
     .description("remove a tool from a project")
-    .action(async (name: string, flags: ProjectFlags) =>
+    .action(async (name: string, flags: ApiFlags) =>
       onExit(await (await load()).toolsRmCommand(name, flags, terminal)),
     );
 }

@@ -3,14 +3,21 @@
 //   P1. A command's own file is loaded when it runs, so that help, --version and a mistyped command cost no store.
 
 import { readFileSync } from "node:fs";
+import { BadRequest, isId } from "@tessera/protocol";
 import { Command } from "commander";
 import type { ExitCode } from "./exit-codes.ts";
-import { addStoreFlags, type StoreFlags } from "./flags.ts";
+import { addServerFlags, addStoreFlags, type StoreFlags } from "./flags.ts";
+import { addCompletionCommand } from "./program-completion.ts";
+import { addDoctorCommand } from "./program-doctor.ts";
+import { addInitCommand } from "./program-init.ts";
 import { addKeyCommands } from "./program-keys.ts";
 import { addRunCommand } from "./program-run.ts";
 import { addDevCommand, addStartCommand } from "./program-start.ts";
 import { addToolCommands } from "./program-tools.ts";
+import { addAgentCommands, addCardCommands, addTurnCommands } from "./program-turns.ts";
+import { addValidateCommand } from "./program-validate.ts";
 import type { Terminal } from "./run-cli.ts";
+import type { VerifyFlags } from "./verify-command.ts";
 
 /** What a group of commands is built on. */
 export interface ProgramParts {
@@ -48,14 +55,22 @@ export function createProgram(
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: options.writeErr })
-    .showHelpAfterError("See `tessera --help`.");
+    .showHelpAfterError("See `tessera --help`.")
+    .hook("preAction", (_, command) => chooseProject(command, terminal.env));
   const parts = { program, terminal, onExit: options.onExit };
+  addInitCommand(parts);
   addRunCommand(parts);
   addDevCommand(parts);
-  addStoreCommands(parts);
+  addStartCommand(parts);
+  addValidateCommand(parts);
+  addTurnCommands(parts);
+  addAgentCommands(parts);
+  addCardCommands(parts);
   addToolCommands(parts);
   addKeyCommands(parts);
-  addStartCommand(parts);
+  addStoreCommands(parts);
+  addDoctorCommand(parts);
+  addCompletionCommand(parts);
   return program;
 }
 
@@ -68,14 +83,28 @@ function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {
       onExit(await migrateCommand(flags, terminal));
     });
 
-  addStoreFlags(program.command("verify").copyInheritedSettings(program))
+  addServerFlags(addStoreFlags(program.command("verify").copyInheritedSettings(program)))
     .description("check the invariants of a store: safety, and what is overdue")
     .option("--drained", "nothing is under way: check liveness, too")
     .addHelpText("after", VERIFY_HELP)
-    .action(async (flags: StoreFlags & { drained?: boolean }) => {
+    .action(async (flags: VerifyFlags) => {
       const { verifyCommand } = await import("./verify-command.ts");
       onExit(await verifyCommand(flags, terminal));
     });
+}
+
+/** --project, or TESSERA_PROJECT. A command that runs a bundle looks at the bundle's settings, too, and so decides itself. */
+function chooseProject(command: Command, env: Terminal["env"]): void {
+  if (command.getOptionValueSource("project") !== "default") return;
+  if (command.options.some(({ long }) => long === "--builtins")) {
+    command.setOptionValue("project", undefined);
+    return;
+  }
+  const project = env.TESSERA_PROJECT || undefined;
+  if (project === undefined) return;
+  if (!isId(project))
+    throw new BadRequest(`TESSERA_PROJECT must be 1 to 64 letters, digits, _ and -; it is ${JSON.stringify(project)}`);
+  command.setOptionValue("project", project);
 }
 
 function version(): string {

@@ -1,6 +1,6 @@
-// Progress for people: one aligned line for each event, coloured only where a person watches.
+// Progress for people: one aligned line for each event, and for each thing under way, coloured only where a person watches.
 
-import type { ProgressEvent } from "./turn-progress.ts";
+import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
 import { visibleLine } from "./visible-text.ts";
 
 const COLOUR = { dim: 2, red: 31, green: 32, yellow: 33 } as const;
@@ -8,6 +8,7 @@ const TEXT_CHARS_MAX = 96;
 const AGENT_WIDTH = 12;
 const TOOL_WIDTH = 22;
 const STATUS_WIDTH = 9;
+const LINE_CHARS_MIN = 20;
 
 export function progressLine(event: ProgressEvent, sinceStartMs: number, isColoured: boolean): string {
   const paint = (colour: keyof typeof COLOUR, text: string) =>
@@ -17,12 +18,23 @@ export function progressLine(event: ProgressEvent, sinceStartMs: number, isColou
   return `${[time, agent, event.event.padEnd(4), ...cells(event, paint)].join("  ").trimEnd()}\n`;
 }
 
+/** Of what is under way; it replaces itself, so it fits into one line of the terminal. */
+export function openLine({ agent, tool, elapsed_ms, reason, deadline_at }: OpenItem, columns: number): string {
+  const what = tool === undefined ? "" : `${visibleLine(tool).padEnd(TOOL_WIDTH)}  `;
+  const line = `${seconds(elapsed_ms).padStart(8)}  ${visibleLine(agent).padEnd(AGENT_WIDTH)}  ...   ${what}${visibleLine(reason)}${untilText(deadline_at)}`;
+  return cut(line, Math.max(columns - 1, LINE_CHARS_MIN));
+}
+
+function untilText(deadline: string | undefined): string {
+  return deadline === undefined ? "" : `, until ${deadline.slice(11, 19)} UTC`;
+}
+
 function cells(event: ProgressEvent, paint: (colour: keyof typeof COLOUR, text: string) => string): string[] {
   const { tool, status = "", error_code, reason = "", deadline_at, elapsed_ms } = event;
   const name = visibleLine(tool ?? "").padEnd(TOOL_WIDTH);
   switch (event.event) {
     case "step":
-      return [`${event.step}`, cut(visibleLine((event.text ?? "").replace(/\s+/g, " ")))];
+      return [`${event.step}`, cut(visibleLine((event.text ?? "").replace(/\s+/g, " ")), TEXT_CHARS_MAX)];
     case "turn":
       return [paint(colourOf(status), status), ...(error_code === undefined ? [] : [error_code])];
     case "call": {
@@ -31,8 +43,8 @@ function cells(event: ProgressEvent, paint: (colour: keyof typeof COLOUR, text: 
       return [name, painted, took, ...(error_code === undefined ? [] : [error_code])];
     }
     case "wait": {
-      const until = deadline_at === undefined ? "" : `, until ${deadline_at.slice(11, 19)} UTC`;
-      return [...(tool === undefined ? [] : [name]), paint("yellow", `${visibleLine(reason)}${until}`)];
+      const text = `${visibleLine(reason)}${untilText(deadline_at)}`;
+      return [...(tool === undefined ? [] : [name]), paint("yellow", text)];
     }
   }
 }
@@ -42,11 +54,11 @@ function colourOf(status: string): keyof typeof COLOUR {
   return status === "called" || status === "started" ? "dim" : status === "partial" ? "yellow" : "red";
 }
 
-function seconds(ms: number): string {
+export function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
-function cut(text: string): string {
+function cut(text: string, charsMax: number): string {
   const chars = [...text];
-  return chars.length > TEXT_CHARS_MAX ? `${chars.slice(0, TEXT_CHARS_MAX - 1).join("")}…` : text;
+  return chars.length > charsMax ? `${chars.slice(0, charsMax - 1).join("")}…` : text;
 }

@@ -21,6 +21,8 @@ export interface Terminal {
   readonly isWatched: boolean;
   /** Whether stdout is a terminal, which obeys control characters; a pipe gets every text as it is. */
   readonly isOutWatched: boolean;
+  /** How wide the terminal behind stderr is; 0 where that is not known. */
+  readonly columns?: () => number;
   /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). Asked a second time, it ends at once. */
   readonly stopped: () => Promise<void>;
 }

@@ -1,4 +1,4 @@
-// tessera run: one turn from the command line, with everything it needs in this process.
+// tessera run: one turn from the command line, with everything it needs in this process; or on a running server (run-remote.ts).
 //
 //   R1. stdout holds the deliverable and nothing else, so that it can be piped; steps, calls, waits and failures go to
 //       stderr. With --json it is the other way round: events and the answer are lines on stdout.
@@ -6,23 +6,27 @@
 //   R3. What an earlier run left open in a directory is finished first, because a turn that is asked for now would wait for
 //       it anyway, and nobody else is there to do it. In PostgreSQL others may be at it: there only --resume waits for it.
 //   R4. Ctrl-C ends the wait, not the turn: with a store it is kept, and --resume goes on with it.
+//   R5. While it runs, the process serves its API: other commands reach the directory it holds through it.
 
-import { agentPorts, type Node } from "@tessera/runtime";
+import { API_HOST, type Node, type Process, type Settings } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
+import { clientOf } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { readNumber } from "./flag-values.ts";
 import type { HostFlags } from "./flags.ts";
-import { type OpenRoles, openRoles } from "./open-roles.ts";
+import { hostSettings } from "./host-settings.ts";
 import { ROLES } from "./roles.ts";
 import type { Terminal } from "./run-cli.ts";
-import { warnings } from "./store-flags.ts";
-import { deliverableText, exitCodeOf, failureText, openTurnsText } from "./turn-answer.ts";
+import { checkPlace, isRemote, runRemotely } from "./run-remote.ts";
+import { exitCodeOf, openTurnsText, tellAnswer } from "./turn-answer.ts";
 import { visibleText } from "./visible-text.ts";
-import { createWatch, type WatchedTurns } from "./watch-turns.ts";
-import { hostOptions, withNode } from "./with-node.ts";
+import { openWatch, type Watch, type WatchedTurns } from "./watch-turns.ts";
+import { withProcess } from "./with-process.ts";
 
 export interface RunFlags extends HostFlags {
+  readonly url?: string;
+  readonly apiKeyFile?: string;
   readonly input?: string;
   readonly agent?: string;
   readonly instance?: string;
@@ -40,83 +44,114 @@ interface Ran extends WatchedTurns {
   readonly keptIn: string | null;
 }
 
-export async function runCommand(given: string | undefined, flags: RunFlags, terminal: Terminal): Promise<ExitCode> {
-  if ((flags.input === undefined) === (flags.resume !== true)) {
+interface LeftOpen {
+  readonly agent_turn_id: string;
+  readonly isRoot: boolean;
+}
+
+export async function runCommand(given: string | undefined, raw: RunFlags, terminal: Terminal): Promise<ExitCode> {
+  if ((raw.input === undefined) === (raw.resume !== true)) {
     throw usageError("give the task with --input TEXT, or --resume to finish what was left open, and not both");
   }
-  if (flags.resume === true && (flags.agent ?? flags.instance) !== undefined) {
+  if (raw.resume === true && (raw.agent ?? raw.instance) !== undefined) {
     throw usageError("--resume finishes whatever was left open; --agent and --instance go with --input");
   }
-  const waitSeconds = readNumber("--wait", flags.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
+  const waitSeconds = readNumber("--wait", raw.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
+  checkPlace(given, raw);
+  const here = given ?? bundleHere();
+  const { flags, values } = await hostSettings(raw, terminal, { bundle: here });
+  const isOnServer = await isRemote(given, flags);
   const input = flags.input === "-" ? await terminal.input(INPUT_BYTES_MAX) : flags.input;
-  const bundle = given ?? bundleHere();
-  if (bundle === undefined) {
+  const interrupt = new AbortController();
+  void terminal.stopped().then(() => interrupt.abort());
+  const { signal } = interrupt;
+  if (isOnServer) return await runRemotely({ flags, terminal, input: input ?? "", waitSeconds, signal });
+  if (here === undefined) {
     const todo = "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts.";
     throw errorWithTodo("E_CONFIG_ENTRY_NOT_FOUND", "there is no bundle in this directory", todo, EXIT.configuration);
   }
-  const interrupt = new AbortController();
-  void terminal.stopped().then(() => interrupt.abort());
-  const store = flags.resume === true ? { migrate: "check" as const } : { throwAway: true };
-  const ran = await withNode(flags, terminal, store, (node) =>
-    runTurns({ node, bundle, flags, terminal, input, waitSeconds, signal: interrupt.signal }),
-  );
-  return tellRan(ran, { bundle: given, flags, terminal, waitSeconds, isInterrupted: interrupt.signal.aborted });
+  const ran = await runHere({ bundle: here, flags, settings: values, terminal, input, waitSeconds, signal });
+  return tellRan(ran, { bundle: given, flags, terminal, waitSeconds, isInterrupted: signal.aborted });
 }
 
-async function runTurns(run: {
-  readonly node: Node;
+interface Order {
   readonly bundle: string;
   readonly flags: RunFlags;
+  readonly settings: Settings;
   readonly terminal: Terminal;
+  /** Undefined: --resume. */
   readonly input: string | undefined;
   readonly waitSeconds: number;
   readonly signal: AbortSignal;
-}): Promise<Ran> {
-  const { node, bundle, flags, terminal, input, waitSeconds, signal } = run;
-  const { place } = node.store;
-  const keptIn = place.kind === "memory" ? null : place.name;
-  // Before anybody works: what was left open may end at once.
-  const left = place.kind === "directory" || input === undefined ? await leftOpen(node, flags.project) : []; // R3
-  const onWarning = warnings(flags, terminal);
-  const roles = await openRoles({
-    node,
-    roles: new Set(ROLES),
-    host: hostOptions(flags, terminal, bundle),
-    onLog: ({ level, message }) => say(flags, terminal, `${level.padEnd(5)} ${message}`),
-    onWarning,
-  });
-  try {
-    const until = node.clock.monotonicMs() + waitSeconds * 1_000;
-    const watch = createWatch(node, { flags, terminal, until, signal });
-    if (left.length > 0) say(flags, terminal, leftText(left.length));
-    const before = await watch(left.map(idOf));
-    if (input === undefined || before.open.length > 0) {
-      const roots = new Set(left.filter((turn) => turn.parent_agent_turn_id === null).map(idOf));
-      return {
-        answers: before.answers.filter(({ agent_turn_id }) => roots.has(agent_turn_id)),
-        open: before.open,
-        keptIn,
-      };
-    }
-    if (signal.aborted) {
-      throw errorWithTodo("canceled", "stopped before the turn was asked for; nothing is kept", "Repeat the command.");
-    }
-    const { instance } = flags;
-    const order = {
-      agent: entryOf(roles, flags),
-      input,
-      ...(instance === undefined ? {} : { instance_key: instance }),
-    };
-    return {
-      ...(await watch([(await agentPorts(node).enqueue({ project_id: flags.project, ...order })).agent_turn_id])),
-      keptIn,
-    };
-  } finally {
-    await roles.close({ graceMs: CLOSE_GRACE_MS });
-  }
 }
 
-function entryOf({ agents }: OpenRoles, { agent }: RunFlags): string {
+async function runHere(order: Order): Promise<Ran> {
+  const { bundle, flags, settings, terminal, input } = order;
+  let left: LeftOpen[] = [];
+  // What tools say before there is anybody to print it.
+  let note = (text: string) => say(flags, terminal, text);
+  return await withProcess(
+    {
+      flags,
+      settings: { ...settings, port: 0, host: API_HOST, api_key: undefined }, // R5
+      terminal,
+      bundle,
+      isThrowAway: input !== undefined,
+      graceMs: CLOSE_GRACE_MS,
+      options: {
+        roles: ROLES,
+        ...(input === undefined ? { migrate: "check" } : {}),
+        // Before anybody works: what was left open may end at once.
+        beforeWork: async (node) => {
+          if (node.store.kind === "directory" || input === undefined) left = await leftOpen(node, flags.project); // R3
+        },
+        onLog: ({ level, message }) => note(`${level.padEnd(5)} ${message}`),
+      },
+    },
+    async (process) => {
+      const { clock, store } = process.node;
+      const { client } = await clientOf(addressOf(process));
+      const until = clock.monotonicMs() + order.waitSeconds * 1_000;
+      const watch = openWatch({ client, clock }, { flags, terminal, until, signal: order.signal });
+      note = (text) => watch.printer.note(text);
+      const keptIn = store.kind === "memory" ? null : store.place.name;
+      try {
+        return { ...(await runTurns(process, watch, left, order, client)), keptIn };
+      } finally {
+        await watch.close();
+      }
+    },
+  );
+}
+
+async function runTurns(
+  process: Process,
+  watch: Watch,
+  left: readonly LeftOpen[],
+  { flags, input, signal }: Order,
+  client: Awaited<ReturnType<typeof clientOf>>["client"],
+): Promise<WatchedTurns> {
+  if (left.length > 0) watch.printer.note(leftText(left.length));
+  const before = await watch.turns(left.map(({ agent_turn_id }) => agent_turn_id));
+  if (input === undefined || before.open.length > 0) {
+    const roots = new Set(left.filter(({ isRoot }) => isRoot).map(({ agent_turn_id }) => agent_turn_id));
+    return { answers: before.answers.filter(({ agent_turn_id }) => roots.has(agent_turn_id)), open: before.open };
+  }
+  if (signal.aborted) {
+    throw errorWithTodo("canceled", "stopped before the turn was asked for; nothing is kept", "Repeat the command.");
+  }
+  const { project, instance } = flags;
+  const more = instance === undefined ? {} : { instance_key: instance };
+  const turn = await client.enqueueTurn({ project, body: { agent: entryOf(process, flags), input, ...more } });
+  return await watch.turns([turn.agent_turn_id]);
+}
+
+function addressOf({ api }: Process): { url: string; apiKey: string } {
+  if (api === null) throw new Error("a process with the role api has an API");
+  return { url: api.url, apiKey: api.key.text };
+}
+
+function entryOf({ agents }: Process, { agent }: RunFlags): string {
   const entry = agent ?? agents?.entryAgent;
   if (entry !== null && entry !== undefined) return entry;
   const todo = "Define an Agent and a Swarm in the bundle, or name an agent of the project with --agent.";
@@ -124,15 +159,14 @@ function entryOf({ agents }: OpenRoles, { agent }: RunFlags): string {
 }
 
 /** Oldest first. */
-async function leftOpen({ kernel }: Node, project: string) {
+async function leftOpen({ kernel }: Node, project: string): Promise<LeftOpen[]> {
   const pages = await Promise.all(
     ["active", "queued"].map((status) => kernel.reads.turns(project, { status, limit: LEFT_OPEN_MAX })),
   );
-  return pages.flat().toSorted((a, b) => (String(a.created_at) < String(b.created_at) ? -1 : 1));
-}
-
-function idOf(turn: Readonly<Record<string, unknown>>): string {
-  return String(turn.agent_turn_id);
+  return pages
+    .flat()
+    .toSorted((a, b) => (String(a.created_at) < String(b.created_at) ? -1 : 1))
+    .map((turn) => ({ agent_turn_id: String(turn.agent_turn_id), isRoot: turn.parent_agent_turn_id === null }));
 }
 
 function leftText(count: number): string {
@@ -164,12 +198,7 @@ function tellRan(
     terminal.out(`${JSON.stringify({ ok, ...(last ?? nothing), ...(flags.resume ? { turns: answers } : {}) })}\n`);
     return exitCode;
   }
-  for (const answer of answers) {
-    const isOk = exitCodeOf(answer) === EXIT.ok;
-    const text = deliverableText(answer.deliverable);
-    if (isOk) terminal.out(terminal.isOutWatched ? visibleText(text) : text);
-    if (answer.status !== "success") terminal.err(failureText(answer));
-  }
+  for (const answer of answers) tellAnswer(answer, flags, terminal);
   if (open.length > 0) {
     terminal.err(openTurnsText({ turnIds: open, isInterrupted, waitSeconds, keptIn }, bundle, flags));
   } else if (answers.length === 0) terminal.err("tessera: nothing was left open\n");

@@ -6,43 +6,43 @@
 //   S2. The address and a generated key are printed once on stdout; the log is JSON lines on stderr. A key that was given is
 //       not repeated.
 
-import { API_PORT, type Api, type Node, openApi, openLog } from "@tessera/runtime";
+import { API_HOST, type Api, openLog, type Process } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { usageError } from "./failure.ts";
-import { readChoices, readList, readNumber } from "./flag-values.ts";
 import type { HostFlags } from "./flags.ts";
-import { type OpenRoles, openRoles } from "./open-roles.ts";
+import { hostSettings } from "./host-settings.ts";
 import { quoted } from "./paste-command.ts";
 import { redact } from "./redact.ts";
-import { ROLES, type Role } from "./roles.ts";
+import { ROLES } from "./roles.ts";
 import type { Terminal } from "./run-cli.ts";
-import { namesOf } from "./tools-command.ts";
+import { namesOf } from "./unknown-tool.ts";
 import { visibleLine } from "./visible-text.ts";
-import { envAllowList, hostOptions, withNode } from "./with-node.ts";
+import { withProcess } from "./with-process.ts";
 
 export interface StartFlags extends HostFlags {
-  readonly role: string;
+  readonly role?: string;
   readonly host?: string;
   readonly port?: string;
   readonly allowedHosts?: string;
   readonly grace?: string;
+  readonly logLevel?: string;
 }
 
 const NAMES_SHOWN_MAX = 12;
+const DEV_GRACE_SECONDS = 5;
 
 export async function startCommand(
   bundle: string | undefined,
   flags: StartFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const roles = new Set(readChoices("--role", flags.role, ROLES));
-  if (bundle !== undefined && !roles.has("tools") && !roles.has("worker")) {
-    throw usageError(
-      `a bundle is for the roles worker and tools, and --role is ${flags.role}; add one, or leave the bundle out`,
-    );
+  const { values } = await hostSettings(flags, terminal, { bundle, isServing: true });
+  if (bundle !== undefined && !values.role.includes("tools") && !values.role.includes("worker")) {
+    const said = `the role here is ${values.role.join(",")}`;
+    throw usageError(`a bundle is for the roles worker and tools, and ${said}; add one, or leave the bundle out`);
   }
-  return await serve(bundle, flags, terminal, { roles, isDev: false });
+  return await serve(bundle, flags, terminal, { isDev: false });
 }
 
 export async function devCommand(
@@ -50,82 +50,59 @@ export async function devCommand(
   flags: Omit<StartFlags, "role">,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  const all = { ...flags, role: ROLES.join(","), grace: flags.grace ?? "5" };
-  return await serve(given ?? bundleHere(), all, terminal, { roles: new Set(ROLES), isDev: true });
+  return await serve(given ?? bundleHere(), { ...flags, role: ROLES.join(",") }, terminal, { isDev: true });
 }
 
 async function serve(
   bundle: string | undefined,
-  flags: StartFlags,
+  given: StartFlags,
   terminal: Terminal,
-  { roles, isDev }: { readonly roles: ReadonlySet<Role>; readonly isDev: boolean },
+  { isDev }: { readonly isDev: boolean },
 ): Promise<ExitCode> {
-  const port = readNumber("--port", flags.port ?? String(API_PORT), { min: 0, max: 65_535 });
-  const graceMs = readNumber("--grace", flags.grace ?? "30", { min: 0, max: 3_600 }) * 1_000;
-  const host = hostOptions(flags, terminal, bundle);
-  const log = openLog((line) => terminal.err(redact(line)));
+  const { flags, values, sourceOf } = await hostSettings(given, terminal, { bundle, isServing: true });
+  const isOwnGrace = isDev && sourceOf("grace_seconds") === "default";
+  const graceMs = (isOwnGrace ? DEV_GRACE_SECONDS : values.grace_seconds) * 1_000;
+  // dev is for this machine only.
+  const settings = isDev ? { ...values, host: API_HOST } : values;
+  const log = openLog((line) => terminal.err(redact(line)), values.log_level);
   const stopped = terminal.stopped();
-  const store = { sweep: roles.has("kernel"), onWarning: log.warn, throwAway: isDev };
-  return await withNode(flags, terminal, store, async (node) => {
-    const closing: (() => Promise<void>)[] = [];
-    try {
-      const parts = await openRoles({ node, roles, host, onLog: log.tool, onWarning: log.warn });
-      closing.push(() => parts.close({ graceMs }));
-      const api = roles.has("api") ? await openApiOf(flags, terminal, node, port, log.warn) : null;
-      if (api !== null) closing.push(() => api.close());
-      const tools = parts.host === null ? null : namesOf(await node.kernel.reads.tools(flags.project));
-      tellStarted({ roles: [...roles], store: node.store.place.name, parts, tools, api, isDev, flags, terminal });
-      await stopped;
-      log.info("stopping", { grace_ms: graceMs });
-      if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
-      else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
-      return EXIT.ok;
-    } finally {
-      for (const close of closing.reverse()) await close(); // S1
-    }
-  });
-}
-
-function openApiOf(
-  flags: StartFlags,
-  terminal: Terminal,
-  node: Node,
-  port: number,
-  onWarning: (warning: string) => void,
-): Promise<Api> {
-  return openApi({
-    node,
-    port,
-    ...(flags.host === undefined ? {} : { host: flags.host }),
-    ...(flags.allowedHosts === undefined ? {} : { allowedHosts: readList(flags.allowedHosts) }),
-    envAllowList: envAllowList(flags, terminal),
-    apiKey: terminal.env.TESSERA_API_KEY,
-    onWarning,
+  const options = { onLog: log.tool, onWarning: log.warn };
+  const order = { flags, settings, terminal, bundle, isThrowAway: isDev, graceMs, options };
+  return await withProcess(order, async (process) => {
+    const { reads } = process.node.kernel;
+    const tools = process.host === null ? null : namesOf(await reads.tools(flags.project));
+    tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
+    await stopped;
+    log.info("stopping", { grace_ms: graceMs });
+    if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
+    else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
+    return EXIT.ok;
   });
 }
 
 function tellStarted(started: {
-  readonly roles: readonly Role[];
-  readonly store: string;
-  readonly parts: OpenRoles;
+  readonly process: Process;
+  readonly health: Awaited<ReturnType<Process["health"]>>;
   readonly tools: readonly string[] | null;
-  readonly api: Api | null;
   readonly isDev: boolean;
   readonly flags: StartFlags;
   readonly terminal: Terminal;
 }): void {
-  const { roles, store, parts, tools, api, isDev, flags, terminal } = started;
-  const { host, agents } = parts;
+  const { process, health, tools, isDev, flags, terminal } = started;
+  const { roles, host, agents, node } = process;
+  // A process without the role serves other commands of this user only: nothing to tell.
+  const api = roles.includes("api") ? process.api : null;
   const entry = agents?.entryAgent ?? null;
   const facts = {
     roles,
-    store,
+    store: node.store.place.name,
     project: flags.project,
     ...(agents === null ? {} : { agents: agents.profiles.map(({ name }) => name) }),
     ...(entry === null ? {} : { entry }),
     ...(tools === null ? {} : { tools }),
     ...(host === null || host.targets.length === 0 ? {} : { targets: host.targets }),
     ...(api === null ? {} : { url: api.url, ...(api.key.isNew ? { key: api.key.text } : {}) }), // S2
+    health: healthText(health),
   };
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: true, event: "started", ...facts })}\n`);
@@ -135,6 +112,12 @@ function tellStarted(started: {
   const example =
     isDev && api !== null && entry !== null ? `\nGive ${entry} a task:\n\n${curlText(api, flags, entry)}` : "";
   terminal.out(`tessera is running; Ctrl-C stops it\n${lines.join("")}${example}`);
+}
+
+/** What is not as it should be, if anything is. */
+function healthText({ status, checks }: Awaited<ReturnType<Process["health"]>>): string {
+  const wrong = checks.filter((check) => check.status !== "ok").map(({ says }) => says);
+  return wrong.length === 0 ? status : `${status}: ${wrong.join("; ")}`;
 }
 
 /** A request to paste into a shell. */

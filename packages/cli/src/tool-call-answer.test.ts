@@ -1,7 +1,5 @@
-import type { ToolCallAnswer } from "@tessera/runtime";
 import { expect, it } from "vitest";
-import { waitReason } from "./call-wait.ts";
-import { exitCodeOf, failureText, openCallText } from "./tool-call-answer.ts";
+import { exitCodeOf, failureText, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
 import { unknownTool } from "./unknown-tool.ts";
 
 function answer(status: ToolCallAnswer["status"], code?: string): ToolCallAnswer {
@@ -23,24 +21,6 @@ it.each([
 
 it("a failure without a suggestion of the tool says what the catalogue says", () => {
   expect(failureText("t", answer("timeout", "outcome_unknown"))).toContain("  what to do  Check the outside system");
-});
-
-it.each([
-  [null, "its turn has not begun"],
-  [{ wait_status: "waiting", local: true, attempt: 1, claimed_by: null }, "the tool is running"],
-  [{ wait_status: "waiting", local: false, attempt: 2, claimed_by: "e1" }, "executor e1 runs it (attempt 2)"],
-  [
-    {
-      wait_status: "waiting",
-      local: false,
-      attempt: 0,
-      claimed_by: null,
-      target_subject: "cg.v1r4.p.c.cmd.tool.words.run",
-    },
-    "no executor of words has taken it",
-  ],
-])("%j waits for: %s", (call, reason) => {
-  expect(waitReason(call)).toBe(reason);
 });
 
 it("the command to ask again can be pasted, and repeats no URL", () => {

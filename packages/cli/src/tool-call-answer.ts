@@ -1,11 +1,18 @@
 // What `tools call` says about an answer.
 
 import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
-import type { ToolCallAnswer } from "@tessera/runtime";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import type { HostFlags } from "./flags.ts";
+import type { ApiFlags } from "./flags.ts";
 import { quoted, storeWords } from "./paste-command.ts";
 import { visibleText } from "./visible-text.ts";
+
+export interface ToolCallAnswer {
+  readonly agent_turn_id: string;
+  /** `waiting`: not ended within the wait. */
+  readonly status: "success" | "failed" | "canceled" | "timeout" | "partial" | "waiting";
+  readonly result?: unknown;
+  readonly error?: { readonly code: string; readonly message: string; readonly detail?: unknown } | null | undefined;
+}
 
 /** How the wait ended without an answer. */
 export interface OpenCall {
@@ -49,7 +56,9 @@ export function openCallText(tool: string, turnId: string, open: OpenCall, flags
   return `tessera: ${said}: ${reason}; the call is kept in ${keptIn}\n  turn        ${turnId}\n  what to do  Ask for it again: ${againCommand(turnId, flags)}\n`;
 }
 
-export type AgainFlags = Pick<HostFlags, "data" | "postgres" | "project" | "nats"> & { readonly bundle?: string };
+export type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" | "nats"> & {
+  readonly bundle?: string;
+};
 
 /** A command to paste. */
 function againCommand(turnId: string, flags: AgainFlags): string {

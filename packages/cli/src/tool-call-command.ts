@@ -1,37 +1,33 @@
-// tessera tools call: one durable tool call from the command line. Loads the bundle, commits the call, runs it in its
-// placement (or waits for whoever does) and prints the result.
+// tessera tools call: one durable tool call from the command line. Where no process has the store, it loads the bundle,
+// commits the call, and runs it in its placement; elsewhere it asks the process that is there. Then it prints the result.
 //
 //   C1. stdout holds the result and nothing else, so that it can be piped; logs, progress and failures go to stderr.
 //   C2. The exit code tells success (0), failure (5), still waiting (6) and an unknown outcome (7) apart.
 //   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
 //   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
+//   C5. A process that has the store has its own tools: --bundle is then not used, and that is said.
 
-import {
-  awaitToolCall,
-  BUILTIN_RESOURCES,
-  type Node,
-  openToolHost,
-  startToolCaller,
-  type ToolCallAnswer,
-  type ToolCaller,
-  type ToolHost,
-} from "@tessera/runtime";
+import { API_HOST, BUILTIN_RESOURCES, type Process, type Settings } from "@tessera/runtime";
+import { isNotFound } from "./api-failure.ts";
+import { awaitCall } from "./await-call.ts";
 import { bundleHere } from "./bundle-here.ts";
 import { readArguments } from "./call-arguments.ts";
-import { tellWait, waitingFor } from "./call-wait.ts";
+import { type Api, clientOf, reachRunning } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { checkId, readNumber } from "./flag-values.ts";
 import type { HostFlags } from "./flags.ts";
+import { hostSettings } from "./host-settings.ts";
 import type { Terminal } from "./run-cli.ts";
-import { warnings } from "./store-flags.ts";
-import { exitCodeOf, failureText, type OpenCall, openCallText } from "./tool-call-answer.ts";
-import { namesOf } from "./tools-command.ts";
-import { unknownTool } from "./unknown-tool.ts";
+import { exitCodeOf, failureText, type OpenCall, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
+import { toolsOf } from "./tools-command.ts";
+import { namesOf, unknownTool } from "./unknown-tool.ts";
 import { visibleText } from "./visible-text.ts";
-import { hostOptions, withNode } from "./with-node.ts";
+import { withProcess } from "./with-process.ts";
 
 export interface ToolCallFlags extends HostFlags {
+  readonly url?: string;
+  readonly apiKeyFile?: string;
   readonly arguments?: string;
   readonly bundle?: string;
   readonly wait: string;
@@ -39,7 +35,20 @@ export interface ToolCallFlags extends HostFlags {
   readonly turn?: string;
 }
 
-/** What is waited for, and what was learnt about it. */
+/** A call that is to be made, or was. */
+interface Order {
+  /** Undefined: --turn. */
+  readonly name: string | undefined;
+  readonly flags: ToolCallFlags;
+  readonly settings: Settings;
+  readonly bundle: string | undefined;
+  readonly terminal: Terminal;
+  readonly given: Readonly<Record<string, unknown>>;
+  readonly waitSeconds: number;
+  readonly signal: AbortSignal;
+}
+
+/** What was learnt about it. */
 interface Asked {
   readonly tool: string;
   readonly answer: ToolCallAnswer;
@@ -54,112 +63,113 @@ const CLOSE_GRACE_MS = 1_000;
 
 export async function toolCallCommand(
   name: string | undefined,
-  flags: ToolCallFlags,
+  rawFlags: ToolCallFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
-  if ((name === undefined) === (flags.turn === undefined)) {
+  if ((name === undefined) === (rawFlags.turn === undefined)) {
     throw usageError("name the tool to call, or with --turn a call that was made before, and not both");
   }
-  const waitSeconds = readNumber("--wait", flags.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
-  if (flags.agent !== undefined) checkId("--agent", flags.agent);
-  if (flags.turn !== undefined) checkId("--turn", flags.turn);
-  const given = await readArguments(flags.arguments, terminal);
+  const waitSeconds = readNumber("--wait", rawFlags.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
+  if (rawFlags.agent !== undefined) checkId("--agent", rawFlags.agent);
+  if (rawFlags.turn !== undefined) checkId("--turn", rawFlags.turn);
+  const given = await readArguments(rawFlags.arguments, terminal);
+  const bundle = rawFlags.bundle ?? bundleHere();
+  const { flags, values } = await hostSettings(rawFlags, terminal, { bundle });
   const interrupt = new AbortController();
   void terminal.stopped().then(() => interrupt.abort());
-  const isNew = flags.turn === undefined;
-  const store = isNew ? { throwAway: true } : { migrate: "check" as const };
-  const asked = await withNode(flags, terminal, store, (node) =>
-    withCaller({ name, flags, terminal, node }, async (host, caller) => {
-      if (interrupt.signal.aborted) {
-        throw errorWithTodo("canceled", "stopped before the call was made; nothing is kept", "Repeat the command.");
-      }
-      const turnId = flags.turn ?? (await request(node, host, caller, { name: name ?? "", flags, given }));
-      return await ask(node, turnId, { name, flags, terminal, waitSeconds, signal: interrupt.signal });
-    }),
-  );
+  const order = { name, flags, settings: values, bundle, terminal, given, waitSeconds, signal: interrupt.signal };
+  // Without a server or a store, a new call gets a store in memory.
+  const isPlaced = name === undefined || [flags.url, flags.data, flags.postgres].some((place) => place !== undefined);
+  const running = isPlaced ? await reachRunning(flags, terminal) : null;
+  const asked = running === null ? await askHere(order) : await askRunning(running, order);
   tellAnswer(asked, flags, terminal);
   return exitCodeOf(asked.answer); // C2
 }
 
-async function withCaller<T>(
-  call: { name: string | undefined; flags: ToolCallFlags; terminal: Terminal; node: Node },
-  work: (host: ToolHost, caller: ToolCaller) => Promise<T>,
-): Promise<T> {
-  const { name, flags, terminal, node } = call;
-  const say = (text: string) => (flags.json === true ? undefined : terminal.err(`${visibleText(text)}\n`));
-  const onWarning = warnings(flags, terminal);
-  const onLog = ({ level, message }: { level: string; message: string }) => say(`${level.padEnd(5)} ${message}`);
-  const bundle = flags.bundle ?? bundleHere();
-  const resource = name?.split("__")[0] ?? "";
-  const builtins = BUILTIN_RESOURCES.includes(resource) ? { builtins: resource } : {}; // C4
-  const options = hostOptions({ ...builtins, ...flags }, terminal, bundle);
-  const host = await openToolHost({ ...options, node, onLog, onWarning });
-  try {
-    const caller = await startToolCaller({
-      ...node,
-      project: flags.project,
-      runner: host.runner,
-      isHosted: host.isHosted,
-      onLog,
-      onProgress: (_, { message = "", fraction }) =>
-        say(`progress ${fraction === undefined ? "" : `${Math.round(fraction * 100)} % `}${message}`),
-      onWarning,
-    });
-    try {
-      return await work(host, caller);
-    } finally {
-      await caller.stop();
-    }
-  } finally {
-    await host.close({ graceMs: CLOSE_GRACE_MS });
+async function askRunning(api: Api, order: Order): Promise<Asked> {
+  const { flags, terminal } = order;
+  if (flags.bundle !== undefined && flags.json !== true) {
+    terminal.err(`tessera: ${api.name} is served by a running process, whose tools are called; --bundle is not used\n`); // C5
   }
+  return await ask(api, order, { hosted: [], keptIn: api.name });
 }
 
-/** Commits the call. A name that nothing has is told before, with the names there are. */
-async function request(
-  { kernel }: Node,
-  host: ToolHost,
-  caller: ToolCaller,
-  { name, flags, given }: { name: string; flags: ToolCallFlags; given: unknown },
-): Promise<string> {
-  const { project, agent } = flags;
-  if ((await kernel.reads.tool(project, name)) === null) {
-    const hosted = host.registry.list().map(({ definition }) => definition.tool_name);
-    const known = new Set([...hosted, ...namesOf(await kernel.reads.tools(project))]);
-    throw unknownTool(name, project, [...known], EXIT.failed);
-  }
-  const whose = agent === undefined ? {} : { agent_id: agent };
-  return (await caller.request({ project_id: project, tool_name: name, arguments: given, ...whose })).agent_turn_id;
+async function askHere(order: Order): Promise<Asked> {
+  const { name, flags, settings, bundle, terminal } = order;
+  const say = (text: string) => (flags.json === true ? undefined : terminal.err(`${visibleText(text)}\n`));
+  const resource = name?.split("__")[0] ?? "";
+  const builtins = BUILTIN_RESOURCES.includes(resource) ? [resource] : []; // C4
+  return await withProcess(
+    {
+      flags,
+      settings: { ...settings, builtins: settings.builtins ?? builtins, port: 0, host: API_HOST, api_key: undefined },
+      terminal,
+      bundle,
+      isThrowAway: name !== undefined,
+      graceMs: CLOSE_GRACE_MS,
+      options: {
+        roles: ["kernel", "tools", "api"],
+        ...(name === undefined ? { migrate: "check" } : {}),
+        onLog: ({ level, message }) => say(`${level.padEnd(5)} ${message}`),
+        onProgress: (_, { message = "", fraction }) =>
+          say(`progress ${fraction === undefined ? "" : `${Math.round(fraction * 100)} % `}${message}`),
+      },
+    },
+    async (process) => {
+      const { store } = process.node;
+      const keptIn = store.kind === "memory" ? null : store.place.name;
+      return await ask(await clientOf(addressOf(process)), order, {
+        hosted: hostedBy(process),
+        keptIn,
+      });
+    },
+  );
+}
+
+function addressOf({ api }: Process): { url: string; apiKey: string } {
+  if (api === null) throw new Error("a process with the role api has an API");
+  return { url: api.url, apiKey: api.key.text };
+}
+
+function hostedBy({ host }: Process): string[] {
+  return host === null ? [] : host.registry.list().map(({ definition }) => definition.tool_name);
 }
 
 async function ask(
-  node: Node,
-  turnId: string,
-  options: {
-    readonly name: string | undefined;
-    readonly flags: ToolCallFlags;
-    readonly terminal: Terminal;
-    readonly waitSeconds: number;
-    readonly signal: AbortSignal;
-  },
+  api: Pick<Api, "client" | "clock">,
+  order: Order,
+  { hosted, keptIn }: { readonly hosted: readonly string[]; readonly keptIn: string | null },
 ): Promise<Asked> {
-  const { flags, terminal, waitSeconds, signal } = options;
-  const { reads } = node.kernel;
-  const reason = () => waitingFor(reads, flags.project, turnId);
-  const note = tellWait({
-    clock: node.clock,
-    firstMs: terminal.isWatched ? TELL_AFTER_MS.watched : TELL_AFTER_MS.unwatched,
-    reason,
-    say: (text) => (flags.json === true ? undefined : terminal.err(`waiting: ${text}\n`)),
+  const { name, flags, terminal, waitSeconds, signal } = order;
+  if (signal.aborted) {
+    throw errorWithTodo("canceled", "stopped before the call was made; nothing is kept", "Repeat the command.");
+  }
+  const turn = flags.turn ?? (await request(api, order, hosted));
+  const { tool, answer, reason } = await awaitCall(api, {
+    project: flags.project,
+    turn,
+    waitMs: waitSeconds * 1_000,
+    tellAfterMs: terminal.isWatched ? TELL_AFTER_MS.watched : TELL_AFTER_MS.unwatched,
+    tell: (text) => (flags.json === true ? undefined : terminal.err(visibleText(`waiting: ${text}\n`))),
+    signal,
   });
-  const answer = await awaitToolCall(node, flags.project, turnId, { waitMs: waitSeconds * 1_000, signal }).finally(() =>
-    note.stop(),
-  );
-  const tool = options.name ?? String((await reads.callsOfTurn(flags.project, turnId))[0]?.tool_name ?? turnId);
-  if (answer.status !== "waiting") return { tool, answer, open: null };
-  const { place } = node.store;
-  const keptIn = place.kind === "memory" ? null : place.name;
-  return { tool, answer, open: { isInterrupted: signal.aborted, waitSeconds, reason: await reason(), keptIn } };
+  const open = reason === null ? null : { isInterrupted: signal.aborted, waitSeconds, reason, keptIn };
+  return { tool: name ?? tool ?? turn, answer, open };
+}
+
+/** Commits the call. A name that nothing has is told before, with the names there are. */
+async function request({ client }: Pick<Api, "client">, order: Order, hosted: readonly string[]): Promise<string> {
+  const { name = "", flags, given } = order;
+  const { project, agent } = flags;
+  const whose = agent === undefined ? {} : { agent_id: agent };
+  try {
+    const body = { arguments: given, wait_seconds: 0, ...whose };
+    return (await client.callTool({ project, tool: name, body })).agent_turn_id;
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+    const known = new Set([...hosted, ...namesOf(await toolsOf(client, flags))]);
+    throw known.has(name) ? error : unknownTool(name, project, [...known], EXIT.failed);
+  }
 }
 
 /** C1, C3 */

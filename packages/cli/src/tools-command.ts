@@ -1,18 +1,20 @@
-// tessera tools ls, show, register, rm: the tool registry of a project in a store.
+// tessera tools ls, show, register, rm: the tool registry of a project.
 
 import { readFileSync } from "node:fs";
-import { errorOf } from "@tessera/protocol";
-import { parseToolUpload, storeTools } from "@tessera/runtime";
+import type { Client, Tool } from "@tessera/client";
 import { alignRows } from "./align-rows.ts";
+import { allPages } from "./all-pages.ts";
+import { isApiProblem, isNotFound } from "./api-failure.ts";
+import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
-import type { ProjectFlags } from "./flags.ts";
+import type { ApiFlags } from "./flags.ts";
+import { inNewProject, listOfProject } from "./project-access.ts";
 import type { Terminal } from "./run-cli.ts";
-import { unknownTool } from "./unknown-tool.ts";
-import { LOOKING, WRITING, withNode } from "./with-node.ts";
+import { namesOf, unknownTool } from "./unknown-tool.ts";
 
-export async function toolsLsCommand(flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  const tools = await withNode(flags, terminal, LOOKING, (node) => node.kernel.reads.tools(flags.project));
+export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  const tools = await withApi(flags, terminal, ({ client }) => toolsOf(client, flags));
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools })}\n`);
   else if (tools.length > 0) {
     const rows = tools.map(({ tool_name, version, target_subject, description }) => {
@@ -26,11 +28,13 @@ export async function toolsLsCommand(flags: ProjectFlags, terminal: Terminal): P
   return EXIT.ok;
 }
 
-export async function toolsShowCommand(name: string, flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  const tool = await withNode(flags, terminal, LOOKING, async ({ kernel }) => {
-    const found = await kernel.reads.tool(flags.project, name);
-    if (found !== null) return found;
-    throw unknownTool(name, flags.project, namesOf(await kernel.reads.tools(flags.project)));
+export async function toolsShowCommand(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  const tool = await withApi(flags, terminal, async ({ client }) => {
+    try {
+      return await client.getTool({ project: flags.project, tool: name });
+    } catch (error) {
+      throw await toolError(error, client, name, flags);
+    }
   });
   const isJson = flags.json === true;
   terminal.out(`${isJson ? JSON.stringify({ ok: true, tool }) : JSON.stringify(tool, null, 2)}\n`);
@@ -39,49 +43,70 @@ export async function toolsShowCommand(name: string, flags: ProjectFlags, termin
 
 export async function toolsRegisterCommand(
   files: readonly string[],
-  flags: ProjectFlags,
+  flags: ApiFlags,
   terminal: Terminal,
 ): Promise<ExitCode> {
+  const { parseToolUpload } = await import("@tessera/runtime");
   // All files are read before anything is written: a mistake in the last one changes nothing.
-  const uploads = files.map((file) => parseToolUpload(readFile(file), { projectId: flags.project, file }));
+  const uploads = files.map((file) => {
+    const bytes = readFile(file);
+    return { bytes, ...parseToolUpload(bytes, { projectId: flags.project, file }) };
+  });
   for (const { file, line, column, pointer } of flags.json === true ? [] : uploads.flatMap(({ ignored }) => ignored)) {
     terminal.err(`tessera: warning: ${file}:${line}:${column}: ${pointer} has no meaning here and is ignored\n`);
   }
-  const definitions = uploads.flatMap((upload) => upload.definitions);
-  const stored = await withNode(flags, terminal, WRITING, (node) => storeTools(node, flags.project, definitions));
+  const stored = await withApi(flags, terminal, async ({ client }) => {
+    const digests = new Map((await toolsOf(client, flags)).map(({ tool_name, digest }) => [tool_name, digest]));
+    const tools: StoredTool[] = [];
+    for (const { bytes } of uploads) {
+      const upload = () => client.uploadTools({ project: flags.project, body: bytes });
+      const answer = await inNewProject(client, flags, terminal, upload);
+      tools.push(...answer.tools.map((tool) => storedTool(tool, digests.get(tool.tool_name))));
+    }
+    return tools;
+  });
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: stored })}\n`);
-  else terminal.out(alignRows(stored.map(storedRow)));
+  else
+    terminal.out(alignRows(stored.map(({ tool_name, version, outcome }) => ({ tool: tool_name, version, outcome }))));
   return EXIT.ok;
 }
 
-function storedRow({ tool_name, outcome, version }: { tool_name: string; outcome: string; version: number }) {
-  const done = outcome === "duplicate" ? "unchanged" : version === 1 ? "added" : "changed";
-  return { tool: tool_name, version, outcome: done };
+interface StoredTool {
+  readonly tool_name: string;
+  readonly outcome: "added" | "changed" | "unchanged";
+  readonly digest: string;
+  readonly version: number;
 }
 
-export async function toolsRmCommand(name: string, flags: ProjectFlags, terminal: Terminal): Promise<ExitCode> {
-  await withNode(flags, terminal, LOOKING, async ({ kernel }) => {
-    const outcome = await kernel.removeTool({ project_id: flags.project, tool_name: name });
-    if (outcome.outcome !== "rejected") return;
-    if (outcome.code === "conflict") {
-      const todo = "Wait until they have ended, or cancel their turns; then repeat.";
-      throw errorWithTodo(
-        "conflict",
-        `${name} was not removed from project ${flags.project}: calls of it are open`,
-        todo,
-      );
+function storedTool({ tool_name, digest, version }: Tool, before: string | undefined): StoredTool {
+  const outcome = before === digest ? "unchanged" : before === undefined ? "added" : "changed";
+  return { tool_name, outcome, digest, version };
+}
+
+export async function toolsRmCommand(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  await withApi(flags, terminal, async ({ client }) => {
+    try {
+      await client.deleteTool({ project: flags.project, tool: name });
+    } catch (error) {
+      throw await toolError(error, client, name, flags);
     }
-    if ((await kernel.reads.tool(flags.project, name)) === null) {
-      throw unknownTool(name, flags.project, namesOf(await kernel.reads.tools(flags.project)));
-    }
-    throw errorOf(outcome.code, `${name} was not removed from project ${flags.project}`);
   });
   terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, removed: name })}\n` : `removed ${name}\n`);
   return EXIT.ok;
 }
 
-export function namesOf(tools: readonly Readonly<Record<string, unknown>>[]): string[] {
-  return tools.map(({ tool_name }) => String(tool_name));
+/** An empty list where the project has not been made yet. */
+export function toolsOf(client: Client, { project }: ApiFlags): Promise<Tool[]> {
+  return listOfProject(project, () => allPages("tools", (page) => client.listTools({ project, ...page })));
+}
+
+/** What the API said about a tool, with what can be done about it. */
+async function toolError(error: unknown, client: Client, name: string, flags: ApiFlags): Promise<unknown> {
+  const { project } = flags;
+  if (isNotFound(error)) return unknownTool(name, project, namesOf(await toolsOf(client, flags)));
+  if (!isApiProblem(error) || error.code !== "conflict") return error;
+  const todo = "Wait until they have ended, or stop their turns: tessera turns ls --status active; then repeat.";
+  return errorWithTodo("conflict", `${name} was not removed from project ${project}: calls of it are open`, todo);
 }
 
 function readFile(file: string): Uint8Array {

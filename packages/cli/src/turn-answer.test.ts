@@ -1,12 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { turnOf } from "../test/turn-fixture.ts";
 import { answerOf, deliverableText, exitCodeOf, failureText, openTurnsText } from "./turn-answer.ts";
 
-const row = {
-  agent_turn_id: "turn_1",
-  status: "failed",
-  error_code: "model_error",
-  error_message: "no \u001b[31mwords",
-};
+const turn = turnOf({ status: "failed", error_code: "model_error", error_message: "no \u001b[31mwords" });
 
 describe("a turn that ended", () => {
   it.each([
@@ -21,14 +17,14 @@ describe("a turn that ended", () => {
   });
 
   it("delivers text as text, data as JSON, and nothing as null", () => {
-    const delivered = (content: object | undefined) => answerOf(row, "a", content as never).deliverable;
-    expect(deliverableText(delivered({ text: "hi" }))).toBe("hi\n");
-    expect(deliverableText(delivered({ data: { n: 1 } }))).toBe('{\n  "n": 1\n}\n');
-    expect(delivered(undefined)).toBeNull();
+    const delivered = (content: object | null) => answerOf({ ...turn, deliverable: content as never }).deliverable;
+    expect(deliverableText(delivered({ card_id: "c", text: "hi" }))).toBe("hi\n");
+    expect(deliverableText(delivered({ card_id: "c", data: { n: 1 } }))).toBe('{\n  "n": 1\n}\n');
+    expect(delivered(null)).toBeNull();
   });
 
   it("without success says why on lines of its own, without control characters", () => {
-    const text = failureText(answerOf(row, "planner", undefined));
+    const text = failureText(answerOf(turn));
     expect(text).toMatch(/^tessera: the turn of planner failed: no \\u001b\[31mwords\n {2}code {8}model_error\n/);
     expect(text).toContain("  turn        turn_1\n");
   });

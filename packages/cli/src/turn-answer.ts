@@ -1,9 +1,12 @@
-// What `run` says about a turn that has ended, or has not.
+// What `run` and `turns tail` say about a turn that has ended, or has not.
 
-import { ERROR_CATALOGUE, isErrorCode, isJsonObject, type JsonObject } from "@tessera/protocol";
+import type { Turn } from "@tessera/client";
+import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { HostFlags } from "./flags.ts";
 import { quoted, storeWords } from "./paste-command.ts";
+import type { Terminal } from "./run-cli.ts";
+import { agentOf } from "./turn-document.ts";
 import { visibleText } from "./visible-text.ts";
 
 export interface TurnAnswer {
@@ -15,24 +18,20 @@ export interface TurnAnswer {
   readonly error?: { readonly code: string; readonly message: string };
 }
 
-export function answerOf(
-  turn: Readonly<Record<string, unknown>>,
-  agent: string,
-  content: JsonObject | undefined,
-): TurnAnswer {
+export function answerOf(turn: Turn): TurnAnswer {
   const { agent_turn_id, status, error_code, error_message } = turn;
-  const failure = { code: String(error_code), message: String(error_message ?? error_code) };
   return {
-    agent_turn_id: String(agent_turn_id),
-    agent,
-    status: String(status),
-    deliverable: deliverableOf(content),
-    ...(typeof error_code === "string" ? { error: failure } : {}),
+    agent_turn_id,
+    agent: agentOf(turn),
+    status,
+    deliverable: deliverableOf(turn.deliverable),
+    ...(typeof error_code === "string" ? { error: { code: error_code, message: error_message ?? error_code } } : {}),
   };
 }
 
-function deliverableOf(content: JsonObject | undefined): unknown {
-  if (!isJsonObject(content)) return null;
+function deliverableOf(card: unknown): unknown {
+  if (!isJsonObject(card)) return null;
+  const { card_id: _, ...content } = card;
   if (typeof content.text === "string") return content.text;
   return content.data ?? content;
 }
@@ -57,6 +56,19 @@ export function failureText({ agent, agent_turn_id, status, error }: TurnAnswer)
   const todo = isErrorCode(code) ? [`  what to do  ${ERROR_CATALOGUE[code].todo}`] : [];
   const said = `tessera: the turn of ${agent} ${ENDED[status] ?? "failed"}: ${message}`;
   return visibleText(`${[said, `  code        ${code}`, `  turn        ${agent_turn_id}`, ...todo].join("\n")}\n`);
+}
+
+/** The deliverable on stdout, everything else on stderr; with --json one line. The exit code is the turn's. */
+export function tellAnswer(answer: TurnAnswer, { json }: { readonly json?: boolean }, terminal: Terminal): ExitCode {
+  const exitCode = exitCodeOf(answer);
+  if (json === true) {
+    terminal.out(`${JSON.stringify({ ok: exitCode === EXIT.ok, ...answer })}\n`);
+    return exitCode;
+  }
+  const text = deliverableText(answer.deliverable);
+  if (exitCode === EXIT.ok) terminal.out(terminal.isOutWatched ? visibleText(text) : text);
+  if (answer.status !== "success") terminal.err(failureText(answer));
+  return exitCode;
 }
 
 export interface OpenTurns {

@@ -16,6 +16,10 @@ export function unknownTool(
   return errorWithTodo("not_found", message, todoFor(name, known), exitCode);
 }
 
+export function namesOf(tools: readonly Readonly<Record<string, unknown>>[]): string[] {
+  return tools.map(({ tool_name }) => String(tool_name));
+}
+
 function todoFor(name: string, known: readonly string[]): string {
   if (known.length === 0) {
     return "It has no tools at all: register one (tessera tools register FILE) or name a bundle that has some.";

@@ -1,18 +1,30 @@
 // tessera verify: the invariants of a store, on live data. Reads only, in one snapshot; whoever is at work is not held up.
+// A store that nobody holds is opened as it is, without the leases that a worker would free in it.
 
 import { type VerifyReport, type Violation, verifyStore } from "@tessera/runtime";
 import { alignRows } from "./align-rows.ts";
+import { reachRunning } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { StoreFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
 import { withStore } from "./store-flags.ts";
 
-export async function verifyCommand(flags: StoreFlags & { drained?: boolean }, terminal: Terminal): Promise<ExitCode> {
+export interface VerifyFlags extends StoreFlags {
+  readonly url?: string;
+  readonly apiKeyFile?: string;
+  readonly drained?: boolean;
+}
+
+export async function verifyCommand(flags: VerifyFlags, terminal: Terminal): Promise<ExitCode> {
   const drained = flags.drained === true;
-  const { name, report } = await withStore(flags, "check", terminal, async (store) => ({
-    name: store.place.name,
-    report: await verifyStore(store, { drained }),
-  }));
+  const running = await reachRunning(flags, terminal);
+  const { name, report } =
+    running === null
+      ? await withStore(flags, "check", terminal, async (store) => ({
+          name: store.place.name,
+          report: await verifyStore(store, { drained }),
+        }))
+      : { name: running.name, report: await running.client.verifyStore({ drained }) };
   const isClean = report.violations.length === 0;
   const mode = drained ? "drained" : "live";
   terminal.out(

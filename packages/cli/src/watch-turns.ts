@@ -1,13 +1,17 @@
 // Waits for turns and tells what they do meanwhile.
 //
 //   W1. Waiting is only looking: giving up changes nothing, and the turns go on for as long as somebody works on them.
+//   W2. Events ring, the turn's document decides: without them (a server that sends none, a proxy that holds them back) it
+//       is looked at all the same, somewhat later.
+//   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is told at once.
 
-import type { JsonObject } from "@tessera/protocol";
-import type { Node } from "@tessera/runtime";
-import { progressLine } from "./progress-text.ts";
+import { isAway } from "./api-failure.ts";
+import type { Clock } from "./connection.ts";
+import { createProgressPrinter, type ProgressPrinter } from "./progress-printer.ts";
 import type { Terminal } from "./run-cli.ts";
 import { answerOf, type TurnAnswer } from "./turn-answer.ts";
-import { createTurnProgress, type ProgressEvent } from "./turn-progress.ts";
+import { isEnded } from "./turn-document.ts";
+import { createTurnProgress, type TurnClient } from "./turn-progress.ts";
 
 /** How the turns went; the answers are in the order in which they were asked for. */
 export interface WatchedTurns {
@@ -16,63 +20,117 @@ export interface WatchedTurns {
   readonly open: readonly string[];
 }
 
-const LOOK_FIRST_MS = 25;
-const LOOK_MAX_MS = 300;
+export interface Watch {
+  readonly printer: ProgressPrinter;
+  /** Waits for turns, telling what they do; never longer than `until`, and not after a signal (W1). */
+  turns(turnIds: readonly string[]): Promise<WatchedTurns>;
+  /** Nothing of it goes on after this. */
+  close(): Promise<void>;
+}
 
-/** Waits for turns, telling what they do; never longer than `until`, and not after a signal (W1). */
-export function createWatch(
-  node: Node,
+const LOOK_FIRST_MS = 25;
+const LOOK_MAX_MS = 400;
+const AWAY_MAX_MS = 60_000;
+const LISTEN_AGAIN_MS = 2_000;
+
+export function openWatch(
+  { client, clock }: { readonly client: TurnClient; readonly clock: Clock },
   wait: {
     readonly flags: { readonly project: string; readonly json?: boolean };
     readonly terminal: Terminal;
-    readonly until: number;
+    /** Of the clock; null: as long as it takes. */
+    readonly until: number | null;
     readonly signal: AbortSignal;
   },
-): (turnIds: readonly string[]) => Promise<WatchedTurns> {
+): Watch {
   const { flags, terminal, until, signal } = wait;
-  const { clock, kernel } = node;
-  const progress = createTurnProgress(node, flags.project);
-  const startMs = clock.monotonicMs();
-  const tell = (event: ProgressEvent) => {
-    if (flags.json === true) terminal.out(`${JSON.stringify(event)}\n`);
-    else terminal.err(progressLine(event, clock.monotonicMs() - startMs, isColoured(terminal)));
-  };
+  const { project } = flags;
+  const nowMs = () => clock.monotonicMs();
+  const closing = new AbortController();
+  const progress = createTurnProgress(client, { project, nowMs });
+  const printer = createProgressPrinter(terminal, { isJson: flags.json === true, nowMs });
+  const bell = createBell(clock);
+  const listening = listen();
 
-  async function answer(turnId: string): Promise<TurnAnswer[]> {
-    const row = progress.row(turnId);
-    if (row === null || row.ended_at === null) return [];
-    const [card] = await kernel.reads.cards(flags.project, [String(row.deliverable_card_id)]);
-    return [answerOf(row, progress.agentOf(turnId), card?.content as JsonObject | undefined)];
+  /** W2 */
+  async function listen(): Promise<void> {
+    while (!closing.signal.aborted) {
+      try {
+        for await (const _ of client.streamEvents({ project, signal: closing.signal })) bell.ring();
+      } catch {
+        // Whatever is wrong with the stream: looking goes on, and says what is wrong with the server.
+      }
+      if (!closing.signal.aborted) await bell.pause(LISTEN_AGAIN_MS, closing.signal);
+    }
   }
 
-  return async (turnIds) => {
-    for (const turnId of turnIds) progress.watch(turnId);
-    const isOpen = (turnId: string) => (progress.row(turnId)?.ended_at ?? null) === null;
-    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+  /** W3 */
+  async function look(away: { sinceMs: number | null; hasAnswered: boolean }): Promise<number> {
+    try {
       const events = await progress.look();
-      events.forEach(tell);
-      if (events.length > 0) pauseMs = LOOK_FIRST_MS;
-      const open = turnIds.filter(isOpen);
-      if (open.length === 0 || signal.aborted || clock.monotonicMs() >= until) {
-        return { answers: (await Promise.all(turnIds.map(answer))).flat(), open };
-      }
-      await pause(clock, pauseMs, signal);
+      away.hasAnswered = true;
+      if (away.sinceMs !== null) printer.note("the server answers again");
+      away.sinceMs = null;
+      for (const event of events) printer.event(event);
+      return events.length;
+    } catch (error) {
+      if (!away.hasAnswered || !isAway(error)) throw error;
+      if (away.sinceMs === null) printer.note("the server does not answer; trying again");
+      away.sinceMs ??= nowMs();
+      if (nowMs() - away.sinceMs > AWAY_MAX_MS) throw error;
+      return 0;
     }
+  }
+
+  return {
+    printer,
+    async turns(turnIds) {
+      for (const turnId of turnIds) progress.watch(turnId);
+      const away = { sinceMs: null, hasAnswered: false };
+      try {
+        for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+          if ((await look(away)) > 0) pauseMs = LOOK_FIRST_MS;
+          const documents = turnIds.map((turnId) => ({ turnId, document: progress.document(turnId) }));
+          const ended = documents.flatMap(({ document }) => (document !== null && isEnded(document) ? [document] : []));
+          if (ended.length === turnIds.length || signal.aborted || (until !== null && nowMs() >= until)) {
+            const done = new Set(ended.map(({ agent_turn_id }) => agent_turn_id));
+            return { answers: ended.map(answerOf), open: turnIds.filter((turnId) => !done.has(turnId)) };
+          }
+          printer.draw(progress.open());
+          await bell.pause(pauseMs, signal);
+        }
+      } finally {
+        printer.close();
+      }
+    },
+    async close() {
+      closing.abort();
+      await listening;
+    },
   };
 }
 
-function pause(clock: Node["clock"], ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.after(ms, done);
-    signal.addEventListener("abort", done);
-    function done(): void {
-      timer.cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-  });
-}
-
-function isColoured({ isWatched, env }: Terminal): boolean {
-  return isWatched && !env.NO_COLOR;
+function createBell(clock: Clock) {
+  let waiting = new Set<() => void>();
+  return {
+    ring() {
+      const all = waiting;
+      waiting = new Set();
+      for (const wake of all) wake();
+    },
+    /** Until it rings, the signal comes or the time is over. */
+    pause(ms: number, signal: AbortSignal): Promise<void> {
+      return new Promise((resolve) => {
+        const timer = clock.after(ms, done);
+        signal.addEventListener("abort", done);
+        waiting.add(done);
+        function done(): void {
+          timer.cancel();
+          signal.removeEventListener("abort", done);
+          waiting.delete(done);
+          resolve();
+        }
+      });
+    },
+  };
 }

@@ -19,7 +19,10 @@ export {
 export { type CallPort, type RunCallOptions, type RunCallOutcome, runCall } from "./calls/run-call.ts";
 export { connectEdge, type EdgeClient, type EdgeOptions } from "./edge/edge-client.ts";
 export { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "./edge/edge-executor.ts";
+export { readBundleFiles } from "./loader/bundle-files.ts";
 export { type BundleLoadOptions, type LoadedBundle, loadBundleTools } from "./loader/bundle-tools.ts";
+export { readConfigSettings } from "./loader/config-tools.ts";
+export { findEntry } from "./loader/entry-path.ts";
 export { importEntry } from "./loader/tool-module.ts";
 export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
 export {

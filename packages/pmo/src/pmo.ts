@@ -29,6 +29,7 @@ import {
   type ToolCommand,
 } from "@tessera/protocol";
 import { startReconciler } from "./batches/reconciler.ts";
+import { inCallersName } from "./delegation/caller.ts";
 import { holdCall } from "./service/call-lease.ts";
 import { INTERNAL_TOOL_NAMES, type InternalToolName, internalToolOf } from "./service/internal-tools.ts";
 import { createRefusals } from "./service/refused-command.ts";
@@ -143,7 +144,8 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
 
   async function answer(command: ToolCommand, call: OpenedCall) {
     try {
-      const result = await internalToolOf(command, call, offered)(kernel, call);
+      const tool = internalToolOf(command, call, offered);
+      const result = await tool(kernel, await inCallersName(kernel.reads, call));
       return result === "withheld" ? result : contentOf(result, call);
     } catch (error) {
       if (!CGError.is(error)) onWarning(`${call.tool_name} failed: ${String(error)}`);

@@ -7,8 +7,12 @@ import {
   type AgentProfile,
   type AgentWorker,
   bundleFileReader,
+  type ConfigModule,
   createExtensionHost,
   createModels,
+  type DefinedAgent,
+  type DefinedModel,
+  type DefinedSwarm,
   deployProfiles,
   type ExtensionHost,
   type ExtensionModule,
@@ -21,7 +25,7 @@ import {
 } from "@tessera/agent";
 import { importEntry } from "@tessera/executor";
 import { startPmo } from "@tessera/pmo";
-import { errorOf } from "@tessera/protocol";
+import { errorOf, isJsonObject } from "@tessera/protocol";
 import type { ToolLogEntry } from "@tessera/tool";
 import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
 import type { Node } from "./open-node.ts";
@@ -34,10 +38,19 @@ export interface AgentsOptions {
   /** Where models' keys are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly roles?: readonly ("worker" | "pmo" | "ui")[];
-  readonly concurrencyMax?: number;
-  readonly leaseMs?: number;
-  readonly onLog?: (entry: ToolLogEntry) => void;
+  /** Made in code, besides those of the bundle. */
+  readonly resources?: AgentResources | undefined;
+  readonly concurrencyMax?: number | undefined;
+  readonly leaseMs?: number | undefined;
+  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
   readonly onWarning: (warning: string) => void;
+}
+
+/** What `defineModel`, `defineAgent` and `defineSwarm` answer. */
+export interface AgentResources {
+  readonly models?: readonly DefinedModel[];
+  readonly agents?: readonly DefinedAgent[];
+  readonly swarms?: readonly DefinedSwarm[];
 }
 
 export interface Agents {
@@ -50,7 +63,7 @@ export interface Agents {
 
 export async function openAgents(options: AgentsOptions): Promise<Agents> {
   const { node, host, project, env, roles = ["worker", "pmo", "ui"], onWarning } = options;
-  const bundle = await readAgents(host, env, onWarning);
+  const bundle = await readAgents(options);
   const profiles = bundle === null ? [] : profilesOf(bundle);
   await host.offerBuiltins(profiles.flatMap((profile) => profile.allowed_tools ?? []));
   await deployProfiles(node.kernel, project, profiles); // A1
@@ -104,21 +117,33 @@ async function loadExtensions(
   return createExtensionHost({ extensions: modules, kernel: node.kernel, onWarning });
 }
 
-async function readAgents(
-  host: ToolHost,
-  env: AgentsOptions["env"],
-  onWarning: (warning: string) => void,
-): Promise<SwarmBundle | null> {
-  if (host.bundle === null) return null;
-  const { root, others, tools, config } = host.bundle;
+async function readAgents(options: AgentsOptions): Promise<SwarmBundle | null> {
+  const { host, env, resources, onWarning } = options;
+  if (host.bundle === null && resources === undefined) return null;
+  const { root = null, others = [] } = host.bundle ?? {};
+  const config = configOf(options);
   const bundle = await readSwarmResources(others, {
     builtins: host.builtinNames,
-    toolNames: tools.map(({ definition }) => definition.tool_name),
-    ...(config === null ? {} : { config: config as never }),
-    readFile: bundleFileReader(root),
+    toolNames: host.ownNames,
+    ...(config === null ? {} : { config }),
+    ...(root === null ? {} : { readFile: bundleFileReader(root) }),
     isEnvSet: (name) => Boolean(env[name]),
   });
   if (bundle.mistakes.length > 0) throw errorOfMistakes(bundle.mistakes as readonly [Mistake, ...Mistake[]]);
   for (const { message } of bundle.warnings) onWarning(message);
   return bundle;
+}
+
+/** What is made in code goes the way of a config file, together with the bundle's if it has one. */
+function configOf({ host, resources }: AgentsOptions): ConfigModule | null {
+  const config = (host.bundle?.config ?? null) as ConfigModule | null;
+  if (resources === undefined) return config;
+  const own = isJsonObject(config?.exports) ? config.exports : {};
+  const exported = (own.default ?? own["module.exports"] ?? {}) as Readonly<Record<string, unknown>>;
+  const lists = Object.entries(resources).map(([key, list]) => [key, [...listOf(exported[key]), ...list]] as const);
+  return { file: config?.file ?? "the program", exports: { default: { ...exported, ...Object.fromEntries(lists) } } };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }

@@ -1,23 +1,37 @@
-// The HTTP API of a node: the executor edge, the tool registry, turns.
+// The HTTP API of a node, with everything that its routes ask for.
+//
+//   A1. On loopback unless an address is given, with an administrator's key of this process (local-key.ts).
+//   A2. Whoever holds a directory is reached through this API (holder.ts); `openSelfApi` is for a command that talks to
+//       nobody but itself and leaves no trace.
 
-import type { Server } from "@tessera/server";
+import { createHash } from "node:crypto";
+import type { Server, ServerOptions } from "@tessera/server";
 import { isReservedToolName } from "@tessera/tool";
 import { parseToolUpload } from "@tessera/tool/resources";
 import { agentPorts } from "./agent-ports.ts";
-import { openLocalKey } from "./local-key.ts";
+import { API_HOST, API_PORT } from "./api-address.ts";
+import { announceHolder } from "./holder.ts";
+import { createLocalKey } from "./local-key.ts";
 import type { Node } from "./open-node.ts";
+import { productPorts } from "./product-ports.ts";
 
 export interface ApiOptions {
   readonly node: Node;
   /** Default: loopback only. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** 0 takes any free port. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** Instead of a generated administrator's key. */
   readonly apiKey?: string | undefined;
-  readonly allowedHosts?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Variables that uploaded tools may name; absent: all that are not always refused. */
   readonly envAllowList?: readonly string[] | undefined;
+  /** True once this process was told to stop: readiness says so. */
+  readonly isDraining?: () => boolean;
+  readonly isGodEnabled?: boolean | undefined;
+  /** False: others are not told where to reach this process (A2). */
+  readonly isAnnounced?: boolean;
+  readonly limits?: ServerOptions["limits"];
   readonly onWarning: (warning: string) => void;
 }
 
@@ -28,40 +42,52 @@ export interface Api {
   close(): Promise<void>;
 }
 
-export const API_PORT = 8099;
-
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { node, host = "127.0.0.1", port = API_PORT, envAllowList, onWarning } = options;
-  const key = await openLocalKey({ kernel: node.kernel, place: node.store.place, given: options.apiKey });
+  const { node, host = API_HOST, port = API_PORT, envAllowList, allowedHosts, apiKey, onWarning } = options;
+  const key = createLocalKey({ kernel: node.kernel, given: apiKey });
+  // Loaded here: most processes serve no HTTP, and its framework takes as long to load as all the rest.
+  const { openServer } = await import("@tessera/server");
+  const server = await openServer({
+    kernel: { ...node.kernel, authenticate: key.authenticate },
+    tools: {
+      parse: (bytes, source) =>
+        parseToolUpload(bytes, { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) }) as never,
+      isReservedName: isReservedToolName,
+    },
+    agents: agentPorts(node),
+    ports: productPorts(options),
+    bus: node.bus,
+    clock: node.clock,
+    ids: node.ids,
+    listen: { host, port },
+    ...(allowedHosts === undefined ? {} : { allowedHosts }),
+    // Servers behind one name share the given key, and so the cursors of each other.
+    ...(key.isNew ? {} : { cursorKey: createHash("sha256").update(`cursor:${key.text}`).digest() }),
+    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    onWarning,
+  });
   try {
-    // Loaded here: most processes serve no HTTP, and its framework takes as long to load as all the rest.
-    const { openServer } = await import("@tessera/server");
-    const server = await openServer({
-      kernel: { ...node.kernel, authenticate: key.authenticate },
-      tools: {
-        parse: (bytes, source) =>
-          parseToolUpload(bytes, { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) }) as never,
-        isReservedName: isReservedToolName,
-      },
-      agents: agentPorts(node),
-      bus: node.bus,
-      clock: node.clock,
-      ids: node.ids,
-      listen: { host, port },
-      ...(options.allowedHosts === undefined ? {} : { allowedHosts: options.allowedHosts }),
-      onWarning,
-    });
+    const isAnnounced = options.isAnnounced ?? true;
+    const forget = isAnnounced ? await announceHolder(node.store, { url: server.url, key: key.text }) : null;
     return {
       url: server.url,
       key,
       server,
       async close() {
+        await forget?.();
         await server.close();
-        await key.close();
       },
     };
   } catch (error) {
-    await key.close();
+    await server.close();
     throw error;
   }
+}
+
+/** A2: on a free port of loopback, with a random key that is nowhere but here. */
+export function openSelfApi(
+  node: Node,
+  options: Pick<ApiOptions, "envAllowList" | "isGodEnabled" | "limits" | "onWarning">,
+): Promise<Api> {
+  return openApi({ ...options, node, port: 0, isAnnounced: false });
 }

@@ -8,6 +8,7 @@ describe("a NATS URL", () => {
     ["nats://a:4222, nats://b:4222", { servers: ["nats://a:4222", "nats://b:4222"] }],
     ["tls://me:p%40ss@a", { servers: ["tls://a"], user: "me", pass: "p@ss" }],
     ["nats://t0ken@a", { servers: ["nats://a"], token: "t0ken" }],
+    ["nats://me:x@a?inbox_prefix=_IN", { servers: ["nats://a"], user: "me", pass: "x", inboxPrefix: "_IN" }],
   ])("is read as its servers and credentials: %s", (url, connection) => {
     expect(natsConnection(url)).toEqual(connection);
   });

@@ -25,8 +25,17 @@ export async function openBus(place: StorePlace, { nats, onWarning }: BusConfigu
   return await openMemoryBus({ onWarning });
 }
 
-/** `nats://token@host` and `nats://user:password@host`, as the NATS tools read them. Refused URLs are not repeated: they may hold a password. */
-export function natsConnection(text: string): { servers: string[]; user?: string; pass?: string; token?: string } {
+interface NatsConnection {
+  readonly servers: string[];
+  readonly user?: string;
+  readonly pass?: string;
+  readonly token?: string;
+  readonly inboxPrefix?: string;
+}
+
+/** `nats://token@host` and `nats://user:password@host`, as the NATS tools read them; `?inbox_prefix=_INBOX` for a user that may
+ *  hear nothing but that. Refused URLs are not repeated: they may hold a password. */
+export function natsConnection(text: string): NatsConnection {
   const urls = text.split(",").map((part) => part.trim());
   if (!urls.every((url) => /^(nats|tls):\/\//.test(url) && URL.canParse(url))) {
     throw new BadRequest("cannot open the bus: the NATS URL is not one; it should look like nats://host:4222");
@@ -35,6 +44,8 @@ export function natsConnection(text: string): { servers: string[]; user?: string
   const user = decodeURIComponent(parsed[0]?.username ?? "");
   const pass = decodeURIComponent(parsed[0]?.password ?? "");
   const servers = parsed.map((url) => `${url.protocol}//${url.host}`);
-  if (user === "") return { servers };
-  return pass === "" ? { servers, token: user } : { servers, user, pass };
+  const inbox = parsed[0]?.searchParams.get("inbox_prefix") ?? "";
+  const base = { servers, ...(inbox === "" ? {} : { inboxPrefix: inbox }) };
+  if (user === "") return base;
+  return pass === "" ? { ...base, token: user } : { ...base, user, pass };
 }

@@ -9,9 +9,9 @@ export interface Log {
   readonly tool: (entry: ToolLogEntry) => void;
 }
 
-export function openLog(write: (line: string) => void): Log {
+export function openLog(write: (line: string) => void, level = "info"): Log {
   const log = pino(
-    { base: null, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
+    { base: null, level, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
     { write },
   );
   return {

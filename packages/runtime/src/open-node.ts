@@ -13,9 +13,9 @@ import { openStore, type Store, type StoreOptions } from "./open-store.ts";
 
 export interface NodeOptions extends StoreOptions {
   /** Without it: notifications of PostgreSQL where that is the store, else the memory of this process. */
-  readonly nats?: string;
+  readonly nats?: string | undefined;
   /** How often the sweeper looks at what waits; default 1 s. */
-  readonly sweepIntervalMs?: number;
+  readonly sweepIntervalMs?: number | undefined;
   /** False: some other process sweeps this store. */
   readonly sweep?: boolean;
 }

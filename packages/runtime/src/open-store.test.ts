@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pgliteVersion } from "@tessera/engines/pglite";
-import { MIGRATIONS } from "@tessera/kernel";
+import { MIGRATIONS, SCHEMA_DIGEST } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore, type StoreOptions } from "./open-store.ts";
@@ -95,7 +95,7 @@ it.each([
   const warnings: string[] = [];
   const cache = join(directory, "cache");
   if (kind === "file") writeFileSync(cache, "");
-  else mkdirSync(join(cache, `pglite-${pgliteVersion()}-empty.tar.gz`), { recursive: true });
+  else mkdirSync(join(cache, `pglite-${pgliteVersion()}-schema-${SCHEMA_DIGEST.slice(0, 24)}.tar.gz`), { recursive: true });
   vi.stubEnv("TESSERA_CACHE_DIR", cache);
   try {
     await (await openStore({ ...quiet, onWarning: (warning) => warnings.push(warning) })).close();

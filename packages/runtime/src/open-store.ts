@@ -1,14 +1,23 @@
 // A store: the database behind the kernel, opened and at this build's schema.
 //
 //   O1. One place: a PGlite directory, a PostgreSQL database, or PGlite in memory (store-place.ts).
-//   O2. A new directory starts from a cached snapshot of an empty PGlite, which saves most of its three seconds, and is
-//       migrated like any other store: so each store makes its own ticket key, and none is in the cache.
+//   O2. A new embedded store is a copy of a prepared one from a cache, which saves most of its three seconds. The prepared one is
+//       at this build's schema and holds no secret: each store makes its own ticket key.
 //   O3. Looking at a store does not make one: only `migrate: "yes"` creates a directory.
 //   O4. A store that fails to open leaves nothing open behind it.
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { checkSchema, type Database, type MigrateResult, migrate } from "@tessera/kernel";
+import type { PgliteDatabase } from "@tessera/engines/pglite";
+import {
+  checkSchema,
+  type Database,
+  MIGRATED_COPY,
+  type MigrateResult,
+  migrate,
+  prepareCopies,
+  SCHEMA_DIGEST,
+} from "@tessera/kernel";
 import { damagedStore, isFileError, missingStore, storeError } from "./store-error.ts";
 import { type StorePlace, storePlace } from "./store-place.ts";
 
@@ -17,11 +26,11 @@ export type MigrateMode = "yes" | "check" | "no";
 
 export interface StoreOptions {
   /** A directory for PGlite. At most one of `data` and `postgres`; neither is a store in memory. */
-  readonly data?: string;
+  readonly data?: string | undefined;
   /** A PostgreSQL URL. */
-  readonly postgres?: string;
+  readonly postgres?: string | undefined;
   /** Default: "yes" for an embedded store, which has no other user; "check" for PostgreSQL. */
-  readonly migrate?: MigrateMode;
+  readonly migrate?: MigrateMode | undefined;
   readonly onWarning: (warning: string) => void;
   /** The embedded database broke. Called once; the process should say so and end, and a restart recovers. */
   readonly onFatal: (error: Error) => void;
@@ -33,35 +42,47 @@ export interface Store {
   readonly place: StorePlace;
   /** What opening it changed; null unless it was opened with `migrate: "yes"`. */
   readonly migrated: MigrateResult | null;
+  /** Tells processes that are refused a directory where this one is reached; nothing where there is no directory. */
+  announceApi(url: string): void;
   close(): Promise<void>;
+}
+
+interface OpenDatabase {
+  readonly database: Database & Partial<Pick<PgliteDatabase, "announceApi">>;
+  /** O2 */
+  readonly isCopy: boolean;
 }
 
 export async function openStore(options: StoreOptions): Promise<Store> {
   const place = storePlace(options);
   const mode = options.migrate ?? (place.kind === "postgres" ? "check" : "yes");
   try {
-    const database = await openDatabase(place, mode, options);
-    const migrated = await bringToSchema(database, mode);
-    return { database, kind: place.kind, place, migrated, close: () => database.close() };
+    const { database, isCopy } = await openDatabase(place, mode, options);
+    const changed = await bringToSchema(database, mode);
+    const migrated = changed !== null && isCopy ? MIGRATED_COPY : changed;
+    const announceApi = (url: string) => database.announceApi?.(url);
+    return { database, kind: place.kind, place, migrated, announceApi, close: () => database.close() };
   } catch (error) {
     throw storeError(error, place, "cannot open");
   }
 }
 
 // Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
-async function openDatabase(place: StorePlace, mode: MigrateMode, options: StoreOptions): Promise<Database> {
+async function openDatabase(place: StorePlace, mode: MigrateMode, options: StoreOptions): Promise<OpenDatabase> {
   if (place.kind === "postgres") {
     const { openPostgres } = await import("@tessera/engines/postgres");
     const onWarning = (warning: string, cause: unknown) => options.onWarning(`${warning}: ${String(cause)}`);
-    return await openPostgres({ url: place.url, onWarning });
+    return { database: await openPostgres({ url: place.url, onWarning }), isCopy: false };
   }
   const directory = place.kind === "directory" ? { directory: place.directory } : {};
   const isNew = place.kind === "memory" || (await isMissing(place.directory));
   if (isNew && place.kind === "directory" && mode !== "yes") throw missingStore(place); // O3
   const { openPglite } = await import("@tessera/engines/pglite");
-  const snapshot = isNew ? await emptySnapshot(options.onWarning) : {};
+  const snapshot = isNew && mode === "yes" ? await preparedSnapshot(options.onWarning) : null;
+  const copied = snapshot === null ? {} : { snapshot };
   try {
-    return await openPglite({ ...directory, ...snapshot, onFatal: options.onFatal });
+    const database = await openPglite({ ...directory, ...copied, onFatal: options.onFatal });
+    return { database, isCopy: snapshot !== null };
   } catch (error) {
     throw isNew ? error : damagedStore(error, place);
   }
@@ -90,17 +111,22 @@ async function bringToSchema(database: Database, mode: MigrateMode): Promise<Mig
 }
 
 /** O2. A cache that cannot be written costs time and is no reason to fail. */
-async function emptySnapshot(onWarning: StoreOptions["onWarning"]): Promise<{ snapshot?: Uint8Array }> {
+async function preparedSnapshot(onWarning: StoreOptions["onWarning"]): Promise<Uint8Array | null> {
   const { cachedSnapshot, openPglite } = await import("@tessera/engines/pglite");
   const make = async () => {
     const database = await openPglite();
-    return await database.dumpSnapshot().finally(() => database.close());
+    try {
+      await prepareCopies(database);
+      return await database.dumpSnapshot();
+    } finally {
+      await database.close();
+    }
   };
   try {
-    return { snapshot: await cachedSnapshot("empty", make) };
+    return await cachedSnapshot(`schema-${SCHEMA_DIGEST.slice(0, 24)}`, make);
   } catch (error) {
     if (!isFileError(error)) throw error;
     onWarning(`the cache of prepared stores is not usable (${error.message}); set TESSERA_CACHE_DIR to one that is`);
-    return {};
+    return null;
   }
 }

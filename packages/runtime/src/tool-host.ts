@@ -11,7 +11,7 @@
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { resolve as absolutePath, join } from "node:path";
 import { createAgentRuntime } from "@tessera/agent";
 import {
   builtinTools,
@@ -47,12 +47,12 @@ export interface ToolHostOptions {
   /** A directory with `tessera.yaml`, `goondan.yaml` or `tessera.config.ts`. */
   readonly bundle?: string | undefined;
   /** Tools made with `defineTool`, besides those of the bundle. */
-  readonly tools?: readonly RegisteredTool[];
+  readonly tools?: readonly RegisteredTool[] | undefined;
   /** Built-in resources to offer in the project, by name: `bash`, `file-system`, … */
-  readonly builtins?: readonly string[];
-  readonly shell?: ShellOptions;
+  readonly builtins?: readonly string[] | undefined;
+  readonly shell?: ShellOptions | undefined;
   /** Targets whose HTTP-described tools are run here. */
-  readonly openApiTargets?: readonly string[];
+  readonly openApiTargets?: readonly string[] | undefined;
   /** How their requests go out; default: to public addresses only. Whoever gives one closes it. */
   readonly dispatcher?: ReturnType<typeof createGuardedAgent>;
   readonly workspaces?: string | undefined;
@@ -64,10 +64,10 @@ export interface ToolHostOptions {
   readonly executor: string;
   /** False: load and register, but start no service. */
   readonly serve?: boolean;
-  readonly concurrencyMax?: number;
+  readonly concurrencyMax?: number | undefined;
   /** Of the calls it serves; how soon a killed executor is noticed. */
-  readonly leaseMs?: number;
-  readonly onLog?: (entry: ToolLogEntry) => void;
+  readonly leaseMs?: number | undefined;
+  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
@@ -77,6 +77,8 @@ export interface ToolHost {
   readonly registry: ToolRegistry;
   /** What else the bundle holds: agents and their like. */
   readonly bundle: LoadedBundle | null;
+  /** Names of the tools of the bundle and of `tools`. */
+  readonly ownNames: readonly string[];
   /** Names of the built-in tools, offered here or not. */
   readonly builtinNames: readonly string[];
   /** Offers built-in tools in the project, by name: those that an agent of it refers to. */
@@ -167,6 +169,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
       runner,
       registry,
       bundle,
+      ownNames: loaded.map(({ definition }) => definition.tool_name),
       builtinNames: builtins.map(({ definition }) => definition.tool_name),
       async offerBuiltins(names) {
         const more = builtins.filter(({ definition }) => {
@@ -244,7 +247,8 @@ function credentialHosts(
 async function workspaceRoot({ workspaces, node }: ToolHostOptions): Promise<{ root: string; close(): Promise<void> }> {
   const { place } = node.store;
   const chosen = workspaces ?? (place.kind === "directory" ? join(place.directory, "workspaces") : undefined);
-  if (chosen !== undefined) return { root: chosen, close: async () => undefined };
+  // Absolute: isolated children have other current directories.
+  if (chosen !== undefined) return { root: absolutePath(chosen), close: async () => undefined };
   const root = await mkdtemp(join(tmpdir(), "tessera-workspaces-"));
   return { root, close: () => rm(root, { recursive: true, force: true }) };
 }

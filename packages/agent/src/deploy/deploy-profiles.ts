@@ -31,6 +31,11 @@ export interface Deployment {
   readonly moved: readonly MovedInstance[];
 }
 
+export interface DeployOptions {
+  /** The box that the name must mean now; null: the name must mean none yet. Absent: whatever it means. */
+  readonly expectedBoxId?: string | null;
+}
+
 const AUTHOR = "sys.deploy";
 const HASH_CHARS = 40;
 const PAGE = 500;
@@ -39,13 +44,19 @@ export async function deployProfiles(
   kernel: Kernel,
   projectId: string,
   profiles: readonly AgentProfile[],
+  options: DeployOptions = {},
 ): Promise<Deployment> {
   const deployed: DeployedProfile[] = [];
-  for (const profile of profiles) deployed.push(await deployProfile(kernel, projectId, profile));
+  for (const profile of profiles) deployed.push(await deployProfile(kernel, projectId, profile, options));
   return { profiles: deployed, moved: await moveInstances(kernel, projectId, profiles) };
 }
 
-async function deployProfile(kernel: Kernel, project_id: string, profile: AgentProfile): Promise<DeployedProfile> {
+async function deployProfile(
+  kernel: Kernel,
+  project_id: string,
+  profile: AgentProfile,
+  { expectedBoxId }: DeployOptions,
+): Promise<DeployedProfile> {
   const { name, worker_target, tags, description } = profile;
   const { card_id, box_id } = idsOf(project_id, profile);
   const data = profile as unknown as JsonObject;
@@ -53,7 +64,8 @@ async function deployProfile(kernel: Kernel, project_id: string, profile: AgentP
   const author_id = AUTHOR;
   requireTaken(await kernel.putCard({ project_id, card_id, type: "sys.profile", author_id, content: { data } }), name);
   requireTaken(await kernel.putBox({ project_id, box_id, card_ids: [card_id] }), name);
-  const record = { project_id, name, profile_box_id: box_id, worker_target, tags, description };
+  const expected = expectedBoxId === undefined ? {} : { expected_profile_box_id: expectedBoxId };
+  const record = { project_id, name, profile_box_id: box_id, worker_target, tags, description, ...expected };
   const outcome = requireTaken(await kernel.putProfile(record), name);
   const changed = before === null ? "new" : "changed";
   return { name, profile_box_id: box_id, outcome: outcome === "duplicate" ? "unchanged" : changed };

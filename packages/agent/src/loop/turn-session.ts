@@ -34,7 +34,7 @@ export interface TurnSession {
 const PAGE = 500;
 
 export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
-  const profile = world.mind?.profile ?? (await readProfile(world, turn));
+  const profile = world.mind?.profileOf(turn) ?? (await readProfile(world, turn));
   const output = await readBox(world, turn.project_id, turn.output_box_id);
   const context = turn.context_box_id === null ? [] : await readBox(world, turn.project_id, turn.context_box_id);
   const earlier = output.filter((card) => card.pos < turn.box_start);

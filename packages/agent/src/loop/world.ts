@@ -40,7 +40,7 @@ export interface AgentWorkerOptions {
 /** Something else than a model that decides what a turn does. */
 export interface Mind {
   /** Instead of the profile in the turn's box. */
-  readonly profile: AgentProfile;
+  profileOf(turn: Turn): AgentProfile;
   think(turn: Turn): ModelAnswer;
   /** How the turn ends after this step; null: it goes on. */
   endOf(

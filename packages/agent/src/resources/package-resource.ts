@@ -1,4 +1,5 @@
-// kind: Package (reference §12). Nothing is installed from it; it names the bundle.
+// kind: Package (reference §12). Nothing is installed from it; it names the bundle. Its `settings` are the runtime's to
+// read, before the rest of the bundle is.
 
 import { isJsonObject } from "@tessera/protocol";
 import { blockAt, listAt, mappingAt, textAt } from "./fields.ts";
@@ -13,7 +14,14 @@ export interface PackageResource extends Resource {
   readonly dependencies: readonly { readonly name: string; readonly version: string }[];
 }
 
-const SPEC_KEYS: ReadonlySet<string> = new Set(["version", "description", "access", "dependencies", "registry"]);
+const SPEC_KEYS: ReadonlySet<string> = new Set([
+  "version",
+  "description",
+  "access",
+  "dependencies",
+  "registry",
+  "settings",
+]);
 const DEPENDENCY_KEYS: ReadonlySet<string> = new Set(["name", "version"]);
 const DESCRIPTION_BYTES_MAX = 16 * 1024;
 
@@ -26,6 +34,7 @@ export function readPackage(reading: ResourceReading, resource: Resource): Packa
   if (access !== "public" && access !== "restricted") {
     reading.misfit("/spec/access", `access must be public or restricted, found ${shown(access)}`);
   }
+  mappingAt(reading, spec, "settings");
   const registry = mappingAt(reading, spec, "registry");
   if (registry !== undefined) textAt(reading, registry, "url", { required: true });
   return {

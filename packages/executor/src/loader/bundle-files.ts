@@ -20,7 +20,12 @@ export async function readBundleFiles(root: string): Promise<BundleFile[]> {
   if (paths.length > FILES_MAX) {
     throw errorOf("E_CONFIG_TOO_MANY_DOCUMENTS", `the bundle has more than ${FILES_MAX} resource files`);
   }
-  return await Promise.all(paths.sort().map(async (path) => ({ path, text: await readStart(join(root, path)) })));
+  return await Promise.all(paths.sort().map((path) => readBundleFile(root, path)));
+}
+
+/** `path` is relative to `root`. */
+export async function readBundleFile(root: string, path: string): Promise<BundleFile> {
+  return { path, text: await readStart(join(root, path)) };
 }
 
 async function findFiles(root: string, under: string, depth: number): Promise<string[]> {

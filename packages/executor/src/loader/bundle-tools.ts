@@ -1,7 +1,7 @@
 // The tools of a bundle: what its YAML declares and its config defines in code, with their code found and checked.
 //
 //   B1. Every mistake is reported, with file:line:col; a tool with a mistake is left out.
-//   B2. An isolated module is looked at in a child. Only what runs inline is loaded here.
+//   B2. An isolated module is looked at in a child. Only what runs inline is loaded here, and with `inspectOnly` not even that.
 //   B3. A name is given once, whether YAML or code gives it.
 
 import { access, realpath } from "node:fs/promises";
@@ -9,6 +9,7 @@ import { join } from "node:path";
 import { CGError, type ErrorCode } from "@tessera/protocol";
 import type { RegisteredTool, ToolCode } from "@tessera/tool";
 import {
+  type BundleFile,
   type BundleResource,
   type DocumentTool,
   type IgnoredKey,
@@ -18,7 +19,7 @@ import {
 } from "@tessera/tool/resources";
 import { loadApis } from "../openapi/bundle-apis.ts";
 import type { IsolatedHost } from "../placements/isolated-host.ts";
-import { readBundleFiles } from "./bundle-files.ts";
+import { readBundleFile, readBundleFiles } from "./bundle-files.ts";
 import { readConfigTools } from "./config-tools.ts";
 import { findEntry } from "./entry-path.ts";
 import { importModule, loadToolModule, requireExports } from "./tool-module.ts";
@@ -26,12 +27,19 @@ import { importModule, loadToolModule, requireExports } from "./tool-module.ts";
 export interface BundleLoadOptions {
   readonly isolated: Pick<IsolatedHost, "inspect">;
   readonly cacheDir?: string;
+  /** The only resource file to read, whatever its name, instead of those found by name. */
+  readonly file?: string;
+  /** Nothing but the config is loaded here: inline modules, too, are looked at in a child, and have no code then. */
+  readonly inspectOnly?: boolean;
 }
 
 export interface LoadedBundle {
   /** The real path of the bundle. */
   readonly root: string;
   readonly tools: readonly RegisteredTool[];
+  /** The resource files, and the tools as they say them, with their places. */
+  readonly files: readonly BundleFile[];
+  readonly declared: readonly DocumentTool[];
   readonly others: readonly BundleResource[];
   /** What the config file exports, for whoever reads its agents; null without one. */
   readonly config: { readonly file: string; readonly exports: unknown } | null;
@@ -45,7 +53,8 @@ const CONFIG_FILES = ["tessera.config.ts", "tessera.config.js", "tessera.config.
 
 export async function loadBundleTools(directory: string, options: BundleLoadOptions): Promise<LoadedBundle> {
   const root = await realpath(directory);
-  const bundle = readToolBundle(await readBundleFiles(root));
+  const files = options.file === undefined ? await readBundleFiles(root) : [await readBundleFile(root, options.file)];
+  const bundle = readToolBundle(files);
   const mistakes: Mistake[] = [...bundle.mistakes];
   const groups = groupByModule(bundle.tools);
   const loaded: RegisteredTool[] = [];
@@ -56,7 +65,7 @@ export async function loadBundleTools(directory: string, options: BundleLoadOpti
   const described = await loadApis(bundle.apis, root, mistakes);
   const tools: RegisteredTool[] = [...loaded, ...described];
   const names = new Set([...bundle.tools, ...described].map(({ definition }) => definition.tool_name));
-  const config = await loadConfig(root, options, mistakes);
+  const config = options.file === undefined ? await loadConfig(root, options, mistakes) : null;
   for (const tool of config === null ? [] : configTools(config, mistakes)) {
     if (names.has(tool.definition.tool_name)) {
       const message = `the tool ${tool.definition.tool_name} is already defined; rename one`;
@@ -66,7 +75,8 @@ export async function loadBundleTools(directory: string, options: BundleLoadOpti
     names.add(tool.definition.tool_name);
     tools.push(tool);
   }
-  return { root, tools, others: bundle.others, config, ignored: bundle.ignored, mistakes };
+  const { tools: declared, others, ignored } = bundle;
+  return { root, tools, files, declared, others, config, ignored, mistakes };
 }
 
 type Group = readonly [DocumentTool, ...DocumentTool[]];
@@ -91,7 +101,7 @@ async function loadGroup(
 ): Promise<RegisteredTool[]> {
   const [first] = group;
   if (first.entry === undefined) return group.map(({ definition }) => ({ definition, code: null }));
-  const isInline = first.definition.options.placement === "inline";
+  const isInline = first.definition.options.placement === "inline" && options.inspectOnly !== true;
   try {
     const codeOf = isInline
       ? await inlineCode(first.entry, group, options)

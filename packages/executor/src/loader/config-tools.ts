@@ -1,4 +1,5 @@
-// The tools of a `tessera.config.ts`: its default export may hold `tools`, each made by `defineTool`.
+// What a `tessera.config.ts` holds besides agents: `tools` of its default export, each made by `defineTool`, and `settings`,
+// which are the runtime's to check.
 
 import { isJsonObject } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
@@ -14,6 +15,17 @@ export function readConfigTools(namespace: unknown, file: string): RegisteredToo
     if (!isDefinedTool(tool)) throw unusable(file, `exports tools[${at}] that was not made by defineTool`);
     return { definition: tool.definition, code: tool.code };
   });
+}
+
+/** As they are written; none where there are none. */
+export function readConfigSettings(namespace: unknown, file: string): Readonly<Record<string, unknown>> {
+  const config = configOf(namespace);
+  if (config === null) throw unusable(file, "has no default export that is an object");
+  const { settings = {} } = config;
+  if (typeof settings !== "object" || settings === null || Array.isArray(settings)) {
+    throw unusable(file, "exports settings that are no object");
+  }
+  return settings as Readonly<Record<string, unknown>>;
 }
 
 /** ESM's default export, or what CommonJS exports. */

@@ -2,6 +2,8 @@
 //
 //   C1. Everything comes from the stored turn and head, nothing from the command.
 //   C2. The profile is the one the turn began with, whatever its name means today.
+//   C3. A turn may be in another agent's name (an operator's call): then policy, boxes and property are that agent's. Only
+//       the stored turn can say so, and nothing that an agent or a tool sends gets there.
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
@@ -21,6 +23,14 @@ export interface ProfileFacts {
   readonly name: string;
   readonly tags: readonly string[];
   readonly worker_target: string | null;
+}
+
+/** The call as the agent's in whose name it was made (C3). */
+export async function inCallersName(reads: Kernel["reads"], call: OpenedCall): Promise<OpenedCall> {
+  const turn = await reads.turn(call.project_id, call.agent_turn_id);
+  const config = turn?.runtime_config;
+  const name = isJsonObject(config) ? textOf(config.in_name_of) : null;
+  return name === null ? call : { ...call, agent_id: name };
 }
 
 export async function readCaller(reads: Kernel["reads"], call: OpenedCall): Promise<Caller> {

@@ -1,0 +1,66 @@
+// tessera agents ls: the agents of a project, what they do now, and the profiles that new ones are made from.
+
+import type { Agent, Client } from "@tessera/client";
+import { alignRows } from "./align-rows.ts";
+import { allPages } from "./all-pages.ts";
+import { withApi } from "./connection.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { ApiFlags } from "./flags.ts";
+import { listOfProject } from "./project-access.ts";
+import type { Terminal } from "./run-cli.ts";
+
+type Profile = Awaited<ReturnType<Client["listProfiles"]>>["profiles"][number];
+
+export async function agentsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  const { project } = flags;
+  const { agents, profiles, doing } = await withApi(flags, terminal, async ({ client }) => {
+    const heads = await listOfProject(project, () =>
+      allPages("heads", (page) => client.listHeads({ project, ...page })),
+    );
+    return {
+      agents: await agentsOf(client, project),
+      profiles: await listOfProject(project, () =>
+        allPages("profiles", (page) => client.listProfiles({ project, ...page })),
+      ),
+      doing: new Map(heads.map(({ agent_id, status }) => [agent_id, status])),
+    };
+  });
+  if (flags.json === true) {
+    const known = agents.map((agent) => ({ ...agent, doing: doing.get(agent.agent_id) ?? null }));
+    terminal.out(`${JSON.stringify({ ok: true, project, agents: known, profiles })}\n`);
+    return EXIT.ok;
+  }
+  if (agents.length > 0) terminal.out(alignRows(agents.map((agent) => agentRow(agent, doing.get(agent.agent_id)))));
+  else terminal.out(`no agent of project ${project} has been at work\n`);
+  terminal.err(profilesText(profiles));
+  return EXIT.ok;
+}
+
+export function agentsOf(client: Client, project: string): Promise<Agent[]> {
+  return listOfProject(project, () => allPages("agents", (page) => client.listAgents({ project, ...page })));
+}
+
+/** What people call it: one that was registered by its id alone has no name. */
+export function nameOf({ agent_id, metadata, display_name }: Agent): string {
+  const { agent_name } = (metadata ?? {}) as { readonly agent_name?: unknown };
+  return typeof agent_name === "string" ? agent_name : (display_name ?? agent_id);
+}
+
+function agentRow(agent: Agent, doing: string | undefined) {
+  const { instance_key } = (agent.metadata ?? {}) as { readonly instance_key?: unknown };
+  const { agent_id, worker_target, created_at } = agent;
+  return {
+    agent: nameOf(agent),
+    instance: instance_key ?? null,
+    doing: doing ?? null,
+    worker: worker_target,
+    agent_id,
+    created_at,
+  };
+}
+
+function profilesText(profiles: readonly Profile[]): string {
+  const names = profiles.map(({ name }) => name).join(", ");
+  if (names !== "") return `  a task can be given to: ${names}\n`;
+  return "  what to do  Define agents in a bundle, then: tessera start DIR, or tessera run DIR --input TEXT.\n";
+}

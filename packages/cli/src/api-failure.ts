@@ -1,0 +1,73 @@
+// What a command says when the API refused, or could not be asked.
+//
+//   A1. A wrong address and a wrong key are the user's to correct (exit 3); a server that is not there may come back (exit 4).
+//   A2. Told by the shape of the error, so that a command that asks no API does not load the client.
+
+import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, isJsonObject } from "@tessera/protocol";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import type { Failure } from "./failure.ts";
+
+export interface ApiProblem extends Error {
+  /** 0: no answer came. */
+  readonly status: number;
+  readonly code: string;
+  readonly detail: unknown;
+  readonly requestId: string | null;
+}
+
+const AWAY_CODES: ReadonlySet<string> = new Set(["upstream_unavailable", "timeout"]);
+const BY_STATUS: Readonly<Record<number, { readonly exitCode: ExitCode; readonly todo: string }>> = {
+  401: {
+    exitCode: EXIT.configuration,
+    todo: "Set TESSERA_API_KEY to a key of that server, or name a file that holds one with --api-key-file.",
+  },
+  403: {
+    exitCode: EXIT.configuration,
+    todo: "Use a key whose role and project allow this; see the keys there are: tessera keys ls --all-projects.",
+  },
+};
+
+/** A2 */
+export function isApiProblem(error: unknown): error is ApiProblem {
+  return error instanceof Error && error.name === "ApiError" && "status" in error && "requestId" in error;
+}
+
+/** Whether asking again may help without anybody doing anything. */
+export function isAway(error: unknown): boolean {
+  if (!isApiProblem(error)) return false;
+  return error.status === 0 ? AWAY_CODES.has(error.code) : error.status === 429 || error.status >= 502;
+}
+
+export function isNotFound(error: unknown): boolean {
+  return isApiProblem(error) && error.status === 404 && error.requestId !== null;
+}
+
+export function apiFailure(error: ApiProblem): Failure {
+  const { status, message } = error;
+  const code: ErrorCode = isErrorCode(error.code) ? error.code : "internal_error";
+  if (status === 0 && !AWAY_CODES.has(code)) {
+    const todo = "Correct --url or TESSERA_URL, and the key.";
+    return { exitCode: EXIT.configuration, code, message, todo };
+  }
+  if (isAway(error)) {
+    const todo = "Check that the server runs and that --url or TESSERA_URL is its address, then repeat.";
+    return { exitCode: EXIT.unreachable, code, message, todo };
+  }
+  const known = BY_STATUS[status];
+  if (known !== undefined) return { code, message, ...known }; // A1
+  // Every answer of Tessera has a request id.
+  if (error.requestId === null) {
+    const todo = "Correct --url or TESSERA_URL: what answers there is not Tessera's API.";
+    return { exitCode: EXIT.configuration, code, message, todo };
+  }
+  const mistakes = mistakesOf(error.detail);
+  const isConfiguration = code === "bad_request" || code.startsWith("E_CONFIG_") || mistakes.length > 0;
+  const todo = code === "bad_request" ? "Correct what is named, then repeat." : ERROR_CATALOGUE[code].todo;
+  const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
+  return { exitCode, code, message, todo, ...(mistakes.length === 0 ? {} : { mistakes }) };
+}
+
+function mistakesOf(detail: unknown): string[] {
+  const list = isJsonObject(detail) && Array.isArray(detail.mistakes) ? detail.mistakes : [];
+  return list.flatMap((each) => (isJsonObject(each) && typeof each.message === "string" ? [each.message] : []));
+}

@@ -1,0 +1,89 @@
+// The API behind a command: that of a server, of the process that holds the directory, or of this process itself. So what a
+// command does to a store it does in one way, whoever has the store.
+//
+//   N1. --url or TESSERA_URL names a server; --data and --postgres name a store (server-flags.ts, store-flags.ts).
+//   N2. A directory that a process holds is reached through that process; one that nobody holds, and PostgreSQL, are opened
+//       here, and this process serves the API to itself, on a port and with a key that nobody else learns.
+//   N3. Asking makes no store: a mistyped --data is told, not filled.
+//   N4. What was opened is closed again, whatever happens.
+
+import { resolve } from "node:path";
+import type { Client } from "@tessera/client";
+import type { Node } from "@tessera/runtime";
+import { checkId } from "./flag-values.ts";
+import type { ApiFlags } from "./flags.ts";
+import type { Terminal } from "./run-cli.ts";
+import { chooseServer } from "./server-flags.ts";
+
+export type Clock = Node["clock"];
+
+export interface Api {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly reached: "server" | "holder" | "own";
+  /** For people: an address, or the name of a store. */
+  readonly name: string;
+  /** No process works on this store: it is a directory that only this command has open. */
+  readonly isAbandoned: boolean;
+}
+
+export async function withApi<T>(flags: ApiFlags, terminal: Terminal, work: (api: Api) => Promise<T>): Promise<T> {
+  checkId("--project", flags.project);
+  const running = await reachRunning(flags, terminal);
+  if (running !== null) return await work(running);
+  const { withNode } = await import("./with-node.ts");
+  return await withNode(flags, terminal, (node) => withOwnApi(node, terminal, flags, work)); // N3
+}
+
+/** The API of a process that runs already; null: the store is this command's to open. */
+export async function reachRunning(
+  flags: Omit<ApiFlags, "project">,
+  terminal: Pick<Terminal, "env">,
+): Promise<Api | null> {
+  const server = chooseServer(flags, terminal.env); // N1
+  if (server !== null) {
+    return { ...(await clientOf(server)), reached: "server", name: server.url, isAbandoned: false };
+  }
+  const { chooseStore } = await import("./store-flags.ts");
+  const { data } = chooseStore(flags, terminal.env);
+  if (data === undefined) return null;
+  const { reachHolder } = await import("@tessera/runtime");
+  const holder = await reachHolder(data);
+  if (holder === null) return null;
+  const { client, clock } = await clientOf({ url: holder.url, apiKey: holder.key });
+  return { client, clock, reached: "holder", name: resolve(data), isAbandoned: false };
+}
+
+/** Serves the API of an open node to this process alone (N2). */
+async function withOwnApi<T>(
+  node: Node,
+  terminal: Terminal,
+  flags: ApiFlags,
+  work: (api: Api) => Promise<T>,
+): Promise<T> {
+  const [{ openSelfApi }, { warnings }] = await Promise.all([import("@tessera/runtime"), import("./store-flags.ts")]);
+  const { url, key, close } = await openSelfApi(node, { onWarning: warnings(flags, terminal) });
+  try {
+    const { place } = node.store;
+    const isAbandoned = place.kind === "directory";
+    return await work({
+      ...(await clientOf({ url, apiKey: key.text })),
+      reached: "own",
+      name: place.name,
+      isAbandoned,
+    });
+  } finally {
+    await close(); // N4
+  }
+}
+
+export async function clientOf(address: {
+  readonly url: string;
+  readonly apiKey: string;
+}): Promise<Pick<Api, "client" | "clock">> {
+  const [{ createClient }, { systemClock }] = await Promise.all([
+    import("@tessera/client"),
+    import("@tessera/runtime"),
+  ]);
+  return { client: createClient(address), clock: systemClock };
+}

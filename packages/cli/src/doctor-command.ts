@@ -1,0 +1,113 @@
+// tessera doctor: is everything there that the other commands need, and if not, what to do.
+//
+//   D1. Exit 0 when nothing failed, 3 when configuration is at fault, 4 when only something cannot be reached.
+//   D2. A setting that cannot be used is a check like the others, so that the rest is still looked at.
+//   D3. Every setting is shown with where it comes from. Nothing that is printed holds a password or a key.
+
+import { existsSync, readFileSync } from "node:fs";
+import { CGError } from "@tessera/protocol";
+import {
+  type Check,
+  describeSettings,
+  type ResolvedSettings,
+  readSettingsFile,
+  resolveSettings,
+  runDoctor,
+  type SettingsFile,
+} from "@tessera/runtime";
+import { bundleHere } from "./bundle-here.ts";
+import { doctorText } from "./doctor-text.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { describeFailure } from "./failure.ts";
+import type { ApiFlags } from "./flags.ts";
+import { redact } from "./redact.ts";
+import type { Terminal } from "./run-cli.ts";
+
+export interface DoctorFlags extends Omit<ApiFlags, "project"> {
+  /** Undefined unless it was given. */
+  readonly project?: string | undefined;
+  readonly port?: string;
+}
+
+export async function doctorCommand(
+  given: string | undefined,
+  flags: DoctorFlags,
+  terminal: Terminal,
+): Promise<ExitCode> {
+  const { env } = terminal;
+  const bundle = given ?? bundleHere();
+  const file = await settingsFile(bundle);
+  const resolved = resolveSettings({
+    flags: flags as object as Readonly<Record<string, unknown>>,
+    env,
+    file: file instanceof Error ? null : file,
+  });
+  const { data, postgres, nats, url, project, host, port } = resolved.values;
+  const key = keyOf(flags, terminal);
+  const isPortGiven = resolved.settings.some(({ name, source }) => name === "port" && source !== "default");
+  const looked = await runDoctor({
+    data,
+    postgres,
+    nats,
+    url,
+    apiKey: typeof key === "string" ? key : undefined,
+    project,
+    host,
+    ...(url === undefined || isPortGiven ? { port } : {}),
+    bundle,
+    env,
+    node: { version: process.versions.node, path: process.execPath },
+  });
+  const checks = [...settingChecks(resolved, [file, key]), ...looked].map(redacted);
+  const settings = describeSettings(resolved).map(({ name, value, source }) => ({ name, value, source })); // D3
+  const failed = checks.filter(({ status }) => status === "fail");
+  if (flags.json === true) {
+    terminal.out(`${JSON.stringify({ ok: failed.length === 0, checks, settings })}\n`);
+  } else terminal.out(doctorText(checks, settings, terminal.isOutWatched && !env.NO_COLOR));
+  if (failed.length === 0) return EXIT.ok;
+  return failed.some(({ fault }) => fault === "configuration") ? EXIT.configuration : EXIT.unreachable; // D1
+}
+
+/** An error is told as a check (D2). */
+async function settingsFile(bundle: string | undefined): Promise<SettingsFile | CGError | null> {
+  if (bundle === undefined || !existsSync(bundle)) return null;
+  try {
+    return await readSettingsFile(bundle);
+  } catch (error) {
+    if (CGError.is(error)) return error;
+    throw error;
+  }
+}
+
+function keyOf({ apiKeyFile }: DoctorFlags, { env }: Terminal): string | undefined | Error {
+  if (apiKeyFile === undefined) return env.TESSERA_API_KEY || undefined;
+  try {
+    return readFileSync(apiKeyFile, "utf8").trim();
+  } catch (error) {
+    return new Error(`cannot read ${apiKeyFile}: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
+  }
+}
+
+function settingChecks({ problems }: ResolvedSettings, maybeErrors: readonly unknown[]): Check[] {
+  const said = [
+    ...problems.map(({ message }) => message),
+    ...maybeErrors.filter((each) => each instanceof Error).map((error) => sentenceOf(error)),
+  ];
+  const fix = "Correct what is named.";
+  return said.map((found) => ({
+    area: "settings",
+    name: "settings",
+    status: "fail",
+    found,
+    fix,
+    fault: "configuration",
+  }));
+}
+
+function sentenceOf(error: Error): string {
+  return CGError.is(error) ? describeFailure(error).message : error.message;
+}
+
+function redacted(check: Check): Check {
+  return { ...check, found: redact(check.found), fix: check.fix === null ? null : redact(check.fix) };
+}

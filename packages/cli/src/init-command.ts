@@ -1,0 +1,92 @@
+// tessera init: a small bundle that runs at once, from a template.
+//
+//   I1. Nothing is overwritten without --force: a directory that holds anything is refused, and each file is made only where
+//       none is.
+//   I2. Everything is checked before the first file is written.
+//   I3. The next commands work where the reader stands: they name the directory.
+
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { dirname, join, relative, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { errorWithTodo } from "./failure.ts";
+import { DOTTED, TEMPLATES, TEMPLATES_DIRECTORY, type TemplateName } from "./init-templates.ts";
+import { quoted } from "./paste-command.ts";
+import type { Terminal } from "./run-cli.ts";
+import { shownPath } from "./validate-path.ts";
+import { visibleLine } from "./visible-text.ts";
+
+export interface InitFlags {
+  readonly template: TemplateName;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+export async function initCommand(given: string | undefined, flags: InitFlags, terminal: Terminal): Promise<ExitCode> {
+  const directory = resolve(given ?? ".");
+  const shown = shownPath(directory);
+  try {
+    const there = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
+      if (error.code === "ENOENT") return [];
+      throw error;
+    });
+    if (there.length > 0 && flags.force !== true) throw notEmpty(shown, there); // I1
+    const files = await writeTemplate(flags.template, directory, flags.force === true);
+    if (flags.json === true) {
+      terminal.out(`${JSON.stringify({ ok: true, template: flags.template, directory, files })}\n`);
+    } else terminal.out(writtenText(shown, flags.template, files));
+    return EXIT.ok;
+  } catch (error) {
+    throw isFileError(error) ? unwritable(shown, error) : error;
+  }
+}
+
+/** The files that were written, as paths in `directory`. */
+async function writeTemplate(template: TemplateName, directory: string, isForced: boolean): Promise<string[]> {
+  const from = join(fileURLToPath(TEMPLATES_DIRECTORY), template);
+  const entries = await readdir(from, { recursive: true, withFileTypes: true });
+  const names = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(from, join(entry.parentPath, entry.name)))
+    .sort();
+  const files = await Promise.all(
+    names.map(async (name) => ({ path: DOTTED[name] ?? name, text: await readFile(join(from, name)) })),
+  ); // I2
+  for (const { path, text } of files) {
+    await mkdir(dirname(join(directory, path)), { recursive: true });
+    await writeFile(join(directory, path), text, { flag: isForced ? "w" : "wx" }); // I1
+  }
+  return files.map(({ path }) => path);
+}
+
+/** I3 */
+function writtenText(shown: string, template: TemplateName, files: readonly string[]): string {
+  const at = quoted(shown);
+  const { input } = TEMPLATES[template];
+  const next =
+    template === "service"
+      ? [`tessera dev ${at}`, `node ${quoted(join(shown, "executor.mjs"))}   # in another terminal; see README.md`]
+      : [`tessera run ${at} --input ${quoted(input)}`, `tessera dev ${at}`];
+  const lines = [`tessera validate ${at}`, ...next].map((command) => `  ${command}\n`);
+  const list = files.map((file) => `  ${join(shown, file)}\n`).join("");
+  return visibleLineBreaks(`wrote ${template}, ${TEMPLATES[template].about}:\n${list}\nNext:\n${lines.join("")}`);
+}
+
+function visibleLineBreaks(text: string): string {
+  return text.split("\n").map(visibleLine).join("\n");
+}
+
+function notEmpty(shown: string, there: readonly string[]) {
+  const some = there.slice(0, 3).join(", ");
+  const message = `cannot write a template into ${shown}: it holds ${some}${there.length > 3 ? ", …" : ""}`;
+  return errorWithTodo("bad_request", message, "Name an empty or new directory, or give --force.", EXIT.configuration);
+}
+
+function unwritable(shown: string, error: NodeJS.ErrnoException) {
+  const message = `cannot write a template into ${shown}: ${error.code} at ${error.path ?? shown}`;
+  return errorWithTodo("bad_request", message, "Name a directory that this user may write.", EXIT.configuration);
+}
+
+function isFileError(error: unknown): error is NodeJS.ErrnoException {
+  return error instanceof Error && "syscall" in error;
+}

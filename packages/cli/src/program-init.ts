@@ -1,0 +1,33 @@
+// tessera init: the command and its flags.
+
+import { Option } from "commander";
+import type { InitFlags } from "./init-command.ts";
+import { TEMPLATES } from "./init-templates.ts";
+import type { ProgramParts } from "./program.ts";
+
+const INIT_HELP = `
+  minimal      one agent with one tool
+  multi-agent  a planner that gives its work to two others at once
+  service      an agent whose tool runs in a program of your own, over HTTP
+
+Each runs at once: the model is a script, so no key is needed.
+
+Examples:
+  $ tessera init ./hello
+  $ tessera init ./team --template multi-agent`;
+
+export function addInitCommand({ program, terminal, onExit }: ProgramParts): void {
+  program
+    .command("init")
+    .copyInheritedSettings(program)
+    .argument("[dir]", "where to write it (default: the current directory)")
+    .description("write a small bundle that runs at once")
+    .addOption(new Option("--template <name>", "which one").choices(Object.keys(TEMPLATES)).default("minimal"))
+    .option("--force", "write into a directory that holds files, and over those of the same name")
+    .option("--json", "print only JSON")
+    .addHelpText("after", INIT_HELP)
+    .action(async (directory: string | undefined, flags: InitFlags) => {
+      const { initCommand } = await import("./init-command.ts");
+      onExit(await initCommand(directory, flags, terminal));
+    });
+}

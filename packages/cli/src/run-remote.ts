@@ -1,0 +1,72 @@
+// tessera run on a running process, by its URL or the directory it holds: one turn, watched from here.
+//
+//   M1. The server has its own bundle, so none is named here; a bundle that is named means a run in this process, also
+//       where TESSERA_URL is set.
+//   M2. The turn is the server's: Ctrl-C and the end of --wait leave it running.
+//   M3. The process that holds the directory is such a server, too: without a bundle the task is given to it.
+
+import type { Client } from "@tessera/client";
+import { reachHolder } from "@tessera/runtime";
+import { withApi } from "./connection.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { errorWithTodo, usageError } from "./failure.ts";
+import type { Terminal } from "./run-cli.ts";
+import type { RunFlags } from "./run-command.ts";
+import { tellAnswer } from "./turn-answer.ts";
+import { tellOpen } from "./turns-tail-command.ts";
+import { openWatch } from "./watch-turns.ts";
+
+const NAMES_MAX = 40;
+
+export function checkPlace(bundle: string | undefined, { url, resume }: RunFlags): void {
+  if (url === undefined) return;
+  if (bundle !== undefined) throw usageError("--url names a running server, which has its own bundle: name none");
+  if (resume === true) throw usageError("--resume is for a store; a running server goes on by itself");
+}
+
+/** M1, M3. `flags` with what the environment and a bundle say. */
+export async function isRemote(bundle: string | undefined, { url, data, resume }: RunFlags): Promise<boolean> {
+  if (data !== undefined && (await reachHolder(data)) !== null) {
+    if (bundle === undefined && resume !== true) return true;
+    const todo =
+      resume === true
+        ? "It goes on by itself; see how far it is: tessera turns ls --status active, with the same --data."
+        : "Leave the bundle out to give the task to that process, or stop it; then repeat.";
+    throw errorWithTodo("store_in_use", `a running process holds ${data}`, todo, EXIT.unreachable); // M3
+  }
+  return url !== undefined && bundle === undefined && resume !== true;
+}
+
+export async function runRemotely(order: {
+  readonly flags: RunFlags;
+  readonly terminal: Terminal;
+  readonly input: string;
+  readonly waitSeconds: number;
+  readonly signal: AbortSignal;
+}): Promise<ExitCode> {
+  const { flags, terminal, input, waitSeconds, signal } = order;
+  const { project, agent, instance } = flags;
+  return await withApi(flags, terminal, async (api) => {
+    const name = agent ?? (await onlyAgent(api.client, project));
+    const until = api.clock.monotonicMs() + waitSeconds * 1_000;
+    const more = instance === undefined ? {} : { instance_key: instance };
+    const { agent_turn_id } = await api.client.enqueueTurn({ project, body: { agent: name, input, ...more } });
+    const watch = openWatch(api, { flags, terminal, until, signal });
+    const { answers } = await watch.turns([agent_turn_id]).finally(() => watch.close());
+    const [answer] = answers;
+    if (answer !== undefined) return tellAnswer(answer, flags, terminal);
+    return tellOpen(agent_turn_id, flags, terminal, signal.aborted ? null : waitSeconds); // M2
+  });
+}
+
+async function onlyAgent(client: Client, project: string): Promise<string> {
+  const { profiles } = await client.listProfiles({ project });
+  const names = profiles.map(({ name }) => name);
+  const [only] = names;
+  if (only !== undefined && names.length === 1) return only;
+  const todo =
+    names.length === 0
+      ? "Upload a profile, or start the server with a bundle."
+      : `Use one of ${names.slice(0, NAMES_MAX).join(", ")}.`;
+  throw errorWithTodo("agent_not_found", "name the agent that gets the task with --agent", todo, EXIT.usage);
+}

@@ -1,0 +1,189 @@
+// tessera turns ls, show, why, stop: the turns of a project.
+
+import type { Agent, Client, Turn, TurnSummary } from "@tessera/client";
+import { agentsOf, nameOf } from "./agents-command.ts";
+import { isNotFound } from "./api-failure.ts";
+import { withApi } from "./connection.ts";
+import { EXIT, type ExitCode } from "./exit-codes.ts";
+import { errorWithTodo, usageError } from "./failure.ts";
+import { readChoice, readNumber } from "./flag-values.ts";
+import type { ApiFlags } from "./flags.ts";
+import { storeWords } from "./paste-command.ts";
+import { listOfProject } from "./project-access.ts";
+import type { Terminal } from "./run-cli.ts";
+import { type ListedTurn, turnsTable, turnText } from "./turn-text.ts";
+import { followWaits, nextCommand, whySentence } from "./turn-why.ts";
+import { visibleText } from "./visible-text.ts";
+
+export interface TurnsLsFlags extends ApiFlags {
+  readonly status?: string;
+  readonly agent?: string;
+  readonly limit: string;
+  readonly all?: boolean;
+}
+
+export interface TurnsStopFlags extends ApiFlags {
+  readonly reason?: string;
+}
+
+export const TURN_STATUSES = [
+  "queued",
+  "active",
+  "dispatched",
+  "running",
+  "suspended",
+  "success",
+  "failed",
+  "canceled",
+  "timeout",
+  "partial",
+] as const;
+const LIMIT_MAX = 1_000_000;
+/** Of one page of the API. */
+const PAGE_MAX = 200;
+const PART_CHARS_MIN = 6;
+const REASON_CHARS_MAX = 1_000;
+
+export async function turnsLsCommand(flags: TurnsLsFlags, terminal: Terminal): Promise<ExitCode> {
+  const status = flags.status === undefined ? undefined : readChoice("--status", flags.status, TURN_STATUSES);
+  const limit = flags.all === true ? LIMIT_MAX : readNumber("--limit", flags.limit, { min: 1, max: LIMIT_MAX });
+  const { turns, hasMore } = await withApi(flags, terminal, async ({ client }) => {
+    let hasMore = false;
+    const turns = await listOfProject(flags.project, async () => {
+      const found = await listTurns(client, flags, status, limit);
+      hasMore = found.hasMore;
+      return found.turns;
+    });
+    return { turns, hasMore };
+  });
+  if (flags.json === true)
+    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, turns, has_more: hasMore })}\n`);
+  else if (turns.length > 0) {
+    terminal.out(turnsTable(turns));
+    if (hasMore) terminal.err(`  there are more: --limit N, or --all\n`);
+  } else {
+    const of = [status, flags.agent === undefined ? undefined : `of ${flags.agent}`].filter(
+      (part) => part !== undefined,
+    );
+    terminal.out(`project ${flags.project} has no turns${of.length === 0 ? "" : ` that are ${of.join(" and ")}`}\n`);
+    const words = storeWords(flags).join(" ");
+    if (of.length === 0)
+      terminal.err(`  what to do  Ask for one: tessera run --input TEXT ${words}`.trimEnd().concat("\n"));
+  }
+  return EXIT.ok;
+}
+
+/** Newest first; with the names of their agents, which the list of the API does not have. */
+async function listTurns(
+  client: Client,
+  { project, agent }: TurnsLsFlags,
+  status: (typeof TURN_STATUSES)[number] | undefined,
+  limit: number,
+): Promise<{ turns: ListedTurn[]; hasMore: boolean }> {
+  const agents = await agentsOf(client, project);
+  const names = new Map(agents.map((each) => [each.agent_id, nameOf(each)]));
+  const wanted = agent === undefined ? [undefined] : agents.filter((each) => isCalled(each, agent)).map(idOf);
+  const filter = status === undefined ? {} : { status };
+  const lists = [];
+  for (const agent_id of wanted) {
+    lists.push(
+      await firstTurns(client, { project, ...filter, ...(agent_id === undefined ? {} : { agent_id }) }, limit),
+    );
+  }
+  const all = lists.flatMap(({ turns }) => turns).toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
+  const turns = all.slice(0, limit).map((turn) => ({ ...turn, agent_name: names.get(turn.agent_id) ?? null }));
+  return { turns, hasMore: all.length > limit || lists.some(({ hasMore }) => hasMore) };
+}
+
+async function firstTurns(
+  client: Client,
+  order: { readonly project: string; readonly status?: (typeof TURN_STATUSES)[number]; readonly agent_id?: string },
+  limit: number,
+): Promise<{ turns: TurnSummary[]; hasMore: boolean }> {
+  const turns: TurnSummary[] = [];
+  for (let cursor: string | null | undefined; cursor !== null; ) {
+    const page: Awaited<ReturnType<Client["listTurns"]>> = await client.listTurns({
+      ...order,
+      limit: Math.min(PAGE_MAX, limit - turns.length),
+      ...(cursor === undefined ? {} : { cursor }),
+    });
+    turns.push(...page.turns);
+    cursor = page.next_cursor;
+    if (turns.length >= limit) return { turns, hasMore: cursor !== null };
+  }
+  return { turns, hasMore: false };
+}
+
+function isCalled(agent: Agent, wanted: string): boolean {
+  return agent.agent_id === wanted || nameOf(agent) === wanted;
+}
+
+function idOf({ agent_id }: Agent): string {
+  return agent_id;
+}
+
+export async function turnsShowCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  const turn = await withApi(flags, terminal, ({ client }) => findTurn(client, flags, given));
+  terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, turn })}\n` : turnText(turn));
+  return EXIT.ok;
+}
+
+export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  const { why, isAbandoned } = await withApi(flags, terminal, async ({ client, isAbandoned }) => {
+    const { agent_turn_id } = await findTurn(client, flags, given);
+    return { why: await followWaits(client, flags.project, agent_turn_id), isAbandoned };
+  });
+  const sentence = whySentence(why, isAbandoned);
+  const { says, command } = nextCommand(why, flags, isAbandoned);
+  if (flags.json === true) {
+    const { path, wait } = why;
+    const [asked] = path;
+    const facts = { agent_turn_id: asked?.agent_turn_id, status: asked?.status, why: sentence, next: says, command };
+    terminal.out(
+      `${JSON.stringify({ ok: true, ...facts, path: path.map(({ agent_turn_id }) => agent_turn_id), wait })}\n`,
+    );
+  } else terminal.out(visibleText(`${sentence}\n  what to do  ${says}: ${command}\n`));
+  return EXIT.ok;
+}
+
+export async function turnsStopCommand(given: string, flags: TurnsStopFlags, terminal: Terminal): Promise<ExitCode> {
+  const { reason } = flags;
+  if (reason !== undefined && reason.length > REASON_CHARS_MAX) {
+    throw usageError(`--reason has at most ${REASON_CHARS_MAX} characters`);
+  }
+  const stopped = await withApi(flags, terminal, async ({ client }) =>
+    client.stopTurn({
+      project: flags.project,
+      turn: (await findTurn(client, flags, given)).agent_turn_id,
+      body: reason === undefined ? {} : { reason },
+    }),
+  );
+  const { agent_turn_id, was } = stopped;
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, ...stopped })}\n`);
+  else terminal.out(`stopped ${agent_turn_id}${was === undefined ? "" : `, which was ${was}`}\n`);
+  return EXIT.ok;
+}
+
+/** The turn; the beginning or the end of its id will do where only one of the newest turns has it. */
+export async function findTurn(client: Client, flags: ApiFlags, given: string): Promise<Turn> {
+  const { project } = flags;
+  try {
+    return await client.getTurn({ project, turn: given });
+  } catch (error) {
+    if (!isNotFound(error)) throw error;
+  }
+  const turns = await listOfProject(project, async () => [
+    ...(await client.listTurns({ project, limit: PAGE_MAX })).turns,
+  ]);
+  const ids = turns.map(({ agent_turn_id }) => agent_turn_id);
+  const fits = given.length < PART_CHARS_MIN ? [] : ids.filter((id) => id.startsWith(given) || id.endsWith(given));
+  const [only] = fits;
+  if (fits.length === 1 && only !== undefined) return await client.getTurn({ project, turn: only });
+  if (fits.length > 1) throw usageError(`${JSON.stringify(given)} may be any of ${fits.slice(0, 5).join(", ")}`);
+  const words = ["tessera turns ls", ...storeWords(flags)].join(" ");
+  throw errorWithTodo(
+    "not_found",
+    `project ${project} has no turn ${JSON.stringify(given)}`,
+    `See those there are: ${words}`,
+  );
+}

@@ -1,0 +1,46 @@
+// The process behind a command that works, not only asks: a store with roles, and its API.
+//
+//   P1. A run or a call without a store gets a throw-away one in memory; everything that changes a project needs a store
+//       (store-flags.ts, F2).
+//   P2. What was opened is closed again, whatever happens.
+
+import { resolve } from "node:path";
+import { openProcess, type Process, type ProcessOptions, processSettings, type Settings } from "@tessera/runtime";
+import type { HostFlags } from "./flags.ts";
+import type { Terminal } from "./run-cli.ts";
+import { chooseStore, warnings } from "./store-flags.ts";
+
+type Chosen = Partial<
+  Pick<ProcessOptions, "roles" | "builtins" | "migrate" | "api" | "beforeWork" | "onLog" | "onProgress" | "onWarning">
+>;
+
+export async function withProcess<T>(
+  order: {
+    readonly flags: HostFlags;
+    readonly settings: Settings;
+    readonly terminal: Terminal;
+    readonly bundle: string | undefined;
+    /** True: without a store, one in memory will do (P1). */
+    readonly isThrowAway: boolean;
+    readonly graceMs: number;
+    readonly options: Chosen;
+  },
+  work: (process: Process) => Promise<T>,
+): Promise<T> {
+  const { flags, settings, terminal, bundle, isThrowAway, graceMs, options } = order;
+  if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: says so
+  const opened = await openProcess({
+    ...processSettings(settings),
+    ...(bundle === undefined ? {} : { bundle: resolve(bundle) }),
+    env: terminal.env,
+    executor: `tessera-${process.pid}`,
+    onWarning: warnings(flags, terminal),
+    onFatal: (error) => terminal.err(`tessera: the embedded database broke: ${error.message}\n`),
+    ...options,
+  });
+  try {
+    return await work(opened);
+  } finally {
+    await opened.close({ graceMs }); // P2
+  }
+}

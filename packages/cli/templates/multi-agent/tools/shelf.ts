@@ -1,0 +1,7 @@
+// The code of Tool/shelf. It runs in a process of its own.
+
+import type { JsonObject, ToolContext } from "@tessera/tool";
+
+export const handlers = {
+  find: (_ctx: ToolContext, input: JsonObject) => ({ book: `"A short ${String(input.topic)}"` }),
+};

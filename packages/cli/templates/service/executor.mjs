@@ -1,0 +1,77 @@
+// The service behind Tool/words: it asks for calls, says that it is alive while it works, and reports what came out.
+// Nothing but Node is needed; the same four requests can be made in any language.
+//
+//   TESSERA_URL      where the API is (default http://127.0.0.1:8099)
+//   TESSERA_API_KEY  a key that may take calls of the target `words`
+
+import { randomUUID } from "node:crypto";
+import { setTimeout as delay } from "node:timers/promises";
+
+const url = process.env.TESSERA_URL ?? "http://127.0.0.1:8099";
+const key = process.env.TESSERA_API_KEY ?? "";
+const project = process.env.TESSERA_PROJECT ?? "default";
+const TARGET = "words";
+const HEARTBEAT_MS = 5_000;
+
+const tools = {
+  words__count({ text }) {
+    const words = text.split(/\s+/).filter(Boolean);
+    const longest = words.reduce((longer, word) => (word.length > longer.length ? word : longer), "");
+    return { words: words.length, longest };
+  },
+};
+
+async function post(path, body, headers = {}) {
+  const answer = await fetch(`${url}/projects/${project}${path}`, {
+    method: "POST",
+    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json", ...headers },
+    body: JSON.stringify(body),
+  });
+  const text = await answer.text();
+  if (answer.ok) return JSON.parse(text);
+  throw Object.assign(new Error(`${path} was refused: ${answer.status} ${text}`), { status: answer.status });
+}
+
+async function run(call) {
+  // The capability is the secret of this attempt: only its holder may report.
+  const proof = { "CG-Report-Capability": call.capability };
+  const heart = setInterval(() => {
+    post(`/calls/${call.tool_call_id}/heartbeat`, {}, proof).catch((error) => console.error(error.message));
+  }, HEARTBEAT_MS);
+  try {
+    const report = await resultOf(call);
+    await post(`/calls/${call.tool_call_id}/report`, report, proof);
+    console.log(`${call.tool_name}: ${report.status}`);
+  } finally {
+    clearInterval(heart);
+  }
+}
+
+async function resultOf(call) {
+  try {
+    const tool = tools[call.tool_name];
+    if (tool === undefined) throw new Error(`this service has no tool ${call.tool_name}`);
+    return { status: "success", result: await tool(call.arguments) };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { status: "failed", error: { code: "internal_error", message, source: "tool", retryable: false } };
+  }
+}
+
+let claimId = `claim_${randomUUID().replaceAll("-", "")}`;
+console.log(`waiting for calls of ${TARGET} at ${url}`);
+for (;;) {
+  try {
+    const body = { max: 1, wait_ms: 20_000, executor: "executor-mjs", claim_id: claimId };
+    const { calls } = await post(`/executors/${TARGET}/claim`, body);
+    claimId = `claim_${randomUUID().replaceAll("-", "")}`; // only after an answer: the same id is the same claim
+    for (const call of calls) await run(call);
+  } catch (error) {
+    if (error.status === 401 || error.status === 403) {
+      console.error(`${error.message}\nSet TESSERA_API_KEY to the key that \`tessera dev\` printed.`);
+      process.exit(1);
+    }
+    console.error(`${error.message}; asking again`);
+    await delay(1_000);
+  }
+}

@@ -1,0 +1,80 @@
+// Everything that `tessera doctor` looks at, in the order in which one thing needs the other.
+//
+//   D1. Looking changes nothing: no store is made, nothing is written to the database or the broker.
+//   D2. Only what was named is looked at: a store, a broker and a server that nobody chose are no failure.
+//   D3. A check that breaks is a failure of its own and hides none of the others.
+
+import { systemClock } from "@tessera/engines/system";
+import { CGError } from "@tessera/protocol";
+import { API_HOST, API_PORT } from "../api-address.ts";
+import { validateBundle } from "../validate-bundle.ts";
+import { checkBroker } from "./broker.ts";
+import { type Check, type CheckArea, checksOf, saidBy } from "./check.ts";
+import { checkIsolated, checkNode, checkPlatform, checkPort, checkShell } from "./machine.ts";
+import { checkServer } from "./server.ts";
+import { checkStore } from "./store.ts";
+
+export interface DoctorOptions {
+  readonly data?: string | undefined;
+  readonly postgres?: string | undefined;
+  readonly nats?: string | undefined;
+  /** A running API; then nothing here is asked to be one. */
+  readonly url?: string | undefined;
+  readonly apiKey?: string | undefined;
+  readonly project: string;
+  readonly host?: string | undefined;
+  readonly port?: number | undefined;
+  readonly bundle?: string | undefined;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly node: { readonly version: string; readonly path: string };
+}
+
+interface Look {
+  readonly area: CheckArea;
+  readonly run: () => Check | Promise<Check | readonly Check[]>;
+}
+
+export async function runDoctor(options: DoctorOptions): Promise<Check[]> {
+  const { url, nats, bundle, env, node } = options;
+  const looks: Look[] = [
+    { area: "machine", run: () => checkNode(node.version, node.path) },
+    { area: "machine", run: () => checkPlatform() },
+    { area: "machine", run: () => checkIsolated(systemClock, env) },
+    { area: "machine", run: () => checkShell(systemClock) },
+  ];
+  const isServing = url === undefined || options.port !== undefined;
+  if (isServing) looks.push({ area: "api", run: () => checkPort(options.host ?? API_HOST, options.port ?? API_PORT) });
+  if (url !== undefined) looks.push({ area: "api", run: () => checkServer(url, options.apiKey, options.project) });
+  looks.push({ area: "store", run: () => checkStore(options) });
+  if (nats !== undefined) looks.push({ area: "broker", run: () => checkBroker(nats) }); // D2
+  if (bundle !== undefined) looks.push({ area: "bundle", run: () => checkBundle(bundle, env) });
+  const checks: Check[] = [];
+  for (const look of looks) checks.push(...(await safely(look)));
+  return checks;
+}
+
+/** D3 */
+async function safely({ area, run }: Look): Promise<Check[]> {
+  try {
+    return [await run()].flat() as Check[];
+  } catch (error) {
+    const fix = CGError.is(error) ? "Correct what is named." : "Report it with the command that was run.";
+    return [checksOf(area).wrong(area, saidBy(error), fix)];
+  }
+}
+
+async function checkBundle(path: string, env: DoctorOptions["env"]): Promise<Check[]> {
+  const bundle = checksOf("bundle");
+  const { counts, findings } = await validateBundle(path, { env });
+  const mistakes = findings.filter(({ severity }) => severity === "error");
+  const held = `${counts.agents} agents, ${counts.tools} tools`;
+  const missing = findings.filter(({ code }) => code === "env_missing");
+  return [
+    mistakes.length === 0
+      ? bundle.ok("bundle", `${held}: no mistakes`)
+      : bundle.wrong("bundle", `${held}: ${mistakes.length} mistakes`, `Run \`tessera validate ${path}\`.`),
+    ...missing.map(({ file, line, column, message }) =>
+      bundle.warn("environment", `${file}:${line}:${column}: ${message}`, "Set it where the workers and tools run."),
+    ),
+  ];
+}

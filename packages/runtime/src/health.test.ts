@@ -1,0 +1,70 @@
+import type { BusHealth } from "@tessera/kernel";
+import { DatabaseError } from "@tessera/kernel";
+import { VirtualClock } from "@tessera/testkit";
+import { expect, it } from "vitest";
+import { createHealth, type HealthOptions } from "./health.ts";
+import { openNode } from "./open-node.ts";
+
+const connected: BusHealth = { connected: true, warnings: [] };
+
+/** A node whose database answers with what it is given, and whose bus is as it is told. */
+function nodeWith(query: () => Promise<unknown[]>, bus: () => BusHealth = () => connected) {
+  const clock = new VirtualClock();
+  const node = {
+    clock,
+    store: { database: { query } },
+    bus: { health: bus, capabilities: { kind: "nats" } },
+  } as unknown as HealthOptions["node"];
+  return { clock, node };
+}
+
+it("a store in memory with its bus is ok, and unready once the process goes away", async () => {
+  const node = await openNode({ onWarning: () => {}, onFatal: () => {} });
+  let isDraining = false;
+  const health = createHealth({ node, isDraining: () => isDraining });
+  expect(await health()).toMatchObject({
+    status: "ok",
+    checks: [{ name: "store" }, { name: "schema" }, { name: "bus" }],
+  });
+  isDraining = true;
+  expect(await health()).toMatchObject({
+    status: "unready",
+    checks: expect.arrayContaining([{ name: "drain", status: "unready", says: expect.any(String) }]),
+  });
+  await node.close();
+  expect(await health()).toMatchObject({
+    status: "unready",
+    checks: expect.arrayContaining([{ name: "store", status: "unready", says: expect.any(String) }]),
+  });
+});
+
+it("a database that fails makes it unready, and no word of the driver is repeated", async () => {
+  const secret = "connect to db.internal as root failed";
+  const { node } = nodeWith(() => Promise.reject(new DatabaseError("unavailable", secret)));
+  const answer = await createHealth({ node })();
+  expect(answer.status).toBe("unready");
+  expect(JSON.stringify(answer)).not.toContain("internal");
+});
+
+it("a database that does not answer in time makes it unready, and ten questions ask it once", async () => {
+  let asked = 0;
+  const { node, clock } = nodeWith(() => {
+    asked += 1;
+    return new Promise(() => undefined);
+  });
+  const health = createHealth({ node, timeLimitMs: 500 });
+  const answers = Promise.all(Array.from({ length: 10 }, health));
+  await clock.advance(499);
+  await clock.advance(1);
+  const all = await answers;
+  expect(all.every((answer) => answer.checks[0]?.says === "the database did not answer within 500 ms")).toBe(true);
+  expect(asked).toBe(1);
+});
+
+it("a store with another schema makes it unready and says what to do", async () => {
+  const { node } = nodeWith(async () => []);
+  expect(await createHealth({ node })()).toMatchObject({
+    status: "unready",
+    checks: [{ name: "store", status: "ok" }, { name: "schema", says: expect.stringContaining("tessera migrate") }, {}],
+  });
+});

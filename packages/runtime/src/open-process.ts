@@ -1,0 +1,162 @@
+// One process of Tessera with its roles, whatever they are: `tessera run`, `start` and `dev`, and createTessera.
+//
+//   P1. Started in the order store, bus, kernel and sweeper, tools, agents, tool caller, PMO, API. A start that fails half
+//       way closes what it had opened.
+//   P2. Workers run inline and isolated tools themselves, so they load the bundle, too; only the role tools serves targets.
+//       Calls asked for by hand are worked on wherever tools are loaded.
+//   P3. Told to stop, it first says so: readiness is `unready`. Then nothing new is taken, and what runs has the grace to
+//       finish. The API answers until then, because executors elsewhere report through it; then the rest ends in reverse.
+//   P4. Told a second time, it gives no grace at all.
+//   P5. Whoever holds a directory serves the API (holder.ts, D1), also without the role: on loopback, on a free port.
+
+import { startToolCaller } from "@tessera/agent";
+import { startPmo } from "@tessera/pmo";
+import type { Health } from "@tessera/server";
+import type { RegisteredTool, ToolLogEntry, ToolProgress } from "@tessera/tool";
+import { createHealth } from "./health.ts";
+import { type AgentResources, type Agents, openAgents } from "./open-agents.ts";
+import { type Api, type ApiOptions, openApi } from "./open-api.ts";
+import { type Node, type NodeOptions, openNode } from "./open-node.ts";
+import { ROLES, type Role } from "./roles.ts";
+import { openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
+
+type HostOptions = Pick<
+  ToolHostOptions,
+  "builtins" | "shell" | "workspaces" | "envAllowList" | "credentialHosts" | "dispatcher" | "openApiTargets"
+>;
+
+export interface ProcessOptions extends Omit<NodeOptions, "sweep">, HostOptions {
+  /** Default: all of them. */
+  readonly roles?: readonly Role[];
+  readonly project: string;
+  readonly bundle?: string | undefined;
+  /** Made in code, besides those of the bundle. */
+  readonly tools?: readonly RegisteredTool[] | undefined;
+  readonly resources?: AgentResources | undefined;
+  /** Where tools' variables and models' keys are read. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** This process's name in claims. */
+  readonly executor: string;
+  /** Turns of agents at once, and calls of each target at once. */
+  readonly concurrencyMax?: number | undefined;
+  /** How soon a killed worker or executor is noticed. */
+  readonly leaseMs?: number | undefined;
+  /** Where the API listens. False: there is none, and the directory cannot be reached while this process runs. */
+  readonly api?:
+    | Omit<ApiOptions, "node" | "onWarning" | "isDraining" | "envAllowList" | "isAnnounced">
+    | false
+    | undefined;
+  /** A look at the store before anybody works on it. */
+  readonly beforeWork?: ((node: Node) => Promise<void>) | undefined;
+  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  /** Of calls that run here by hand. */
+  readonly onProgress?: ((toolCallId: string, update: ToolProgress) => void) | undefined;
+}
+
+export interface StopOptions {
+  /** How long what runs may take to finish; default 30 s. */
+  readonly graceMs?: number;
+}
+
+export interface Process {
+  readonly node: Node;
+  readonly roles: readonly Role[];
+  /** Null: none of the roles needs tools. */
+  readonly host: ToolHost | null;
+  /** Null: this process has no agents. */
+  readonly agents: Agents | null;
+  /** Null: neither the role nor a directory asks for one. */
+  readonly api: Api | null;
+  health(): Promise<Health>;
+  /** P3; a second call ends the grace (P4). Resolves when nothing of this process is running. */
+  close(options?: StopOptions): Promise<void>;
+}
+
+type Stop = (options: StopOptions) => Promise<void>;
+const GRACE_DEFAULT_MS = 30_000;
+
+export async function openProcess(options: ProcessOptions): Promise<Process> {
+  const { onWarning } = options;
+  const roles = ROLES.filter((role) => (options.roles ?? ROLES).includes(role));
+  const hasTools = roles.includes("tools") || roles.includes("worker");
+  /** What takes work and may need time to finish it, and what is closed behind it, each in the order of its start. */
+  const working: Stop[] = [];
+  const opened: (() => Promise<void>)[] = [];
+  let isDraining = false;
+  let closed: Promise<void> | null = null;
+  const close = ({ graceMs = GRACE_DEFAULT_MS }: StopOptions = {}) => {
+    if (closed !== null) hurry(working); // P4
+    isDraining = true; // P3
+    closed ??= closeAll(working, opened, { graceMs });
+    return closed;
+  };
+  try {
+    const node = await openNode({ ...options, sweep: roles.includes("kernel") });
+    opened.push(() => node.close());
+    await options.beforeWork?.(node);
+    const host = hasTools
+      ? await openToolHost({ ...options, node, serve: roles.includes("tools") }) // P2
+      : null;
+    if (host !== null) {
+      opened.push(() => host.close({ graceMs: 0 }));
+      for (const service of host.services) working.push((grace) => service.stop(grace));
+    }
+    const agents =
+      host !== null && roles.includes("worker")
+        ? await openAgents({ ...options, node, host, roles: ["worker", "ui"] })
+        : null;
+    if (agents !== null) working.push((grace) => agents.close(grace));
+    if (host !== null) {
+      const { runner, isHosted } = host;
+      const caller = await startToolCaller({ ...node, ...callerOptions(options), runner, isHosted });
+      working.push((grace) => caller.stop(grace));
+    }
+    if (roles.includes("pmo")) {
+      const pmo = await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning });
+      working.push((grace) => pmo.stop(grace));
+    }
+    const health = createHealth({ node, isDraining: () => isDraining });
+    const api = await openApiOf(options, node, roles.includes("api"), () => isDraining);
+    if (api !== null) opened.push(() => api.close());
+    return { node, roles, host, agents, api, health, close };
+  } catch (error) {
+    await close({ graceMs: 0 }).catch((cause) => onWarning(`closing after a failed start: ${String(cause)}`)); // P1
+    throw error;
+  }
+}
+
+function callerOptions({ project, concurrencyMax, leaseMs, onLog, onProgress, onWarning }: ProcessOptions) {
+  return {
+    project,
+    ...(concurrencyMax === undefined ? {} : { concurrencyMax }),
+    ...(leaseMs === undefined ? {} : { leaseMs }),
+    ...(onLog === undefined ? {} : { onLog }),
+    ...(onProgress === undefined ? {} : { onProgress }),
+    onWarning,
+  };
+}
+
+/** P5 */
+async function openApiOf(
+  { api = {}, envAllowList, onWarning }: ProcessOptions,
+  node: Node,
+  isAsked: boolean,
+  isDraining: () => boolean,
+): Promise<Api | null> {
+  if (api === false || (!isAsked && node.store.kind !== "directory")) return null;
+  const place = isAsked ? api : { ...api, host: undefined, port: 0 };
+  return await openApi({ ...place, node, envAllowList, isDraining, onWarning });
+}
+
+/** P3. One that fails does not keep the others open; the first failure is told. */
+async function closeAll(working: readonly Stop[], opened: (() => Promise<void>)[], grace: StopOptions): Promise<void> {
+  const ended = await Promise.allSettled(working.map((stop) => stop(grace)));
+  const failures = ended.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
+  for (const stop of opened.splice(0).reverse()) await stop().catch((error: unknown) => void failures.push(error));
+  if (failures.length > 0) throw failures[0];
+}
+
+/** P4: whoever is asked again with no grace lets go of the rest. What comes of it is told by the first asking. */
+function hurry(working: readonly Stop[]): void {
+  void Promise.allSettled(working.map((stop) => stop({ graceMs: 0 })));
+}

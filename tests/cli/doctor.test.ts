@@ -1,0 +1,137 @@
+// `tessera doctor` on real servers, and without any.
+
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { openApi, openNode, openStore } from "@tessera/runtime";
+import { type NatsServer, type PostgresServer, startNats, startPostgres } from "@tessera/testkit";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Ran, ROOT, runTessera, STACK_TRACE } from "./run-tessera.ts";
+
+/** Each test runs the whole command, some several times. */
+const SLOW_MS = 120_000;
+const quiet = { onWarning: () => {}, onFatal: () => {} };
+let directory = "";
+let postgres: PostgresServer;
+let nats: NatsServer;
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-doctor-"));
+  [postgres, nats] = await Promise.all([startPostgres(), startNats()]);
+});
+afterAll(async () => {
+  await Promise.all([postgres.stop("fast"), nats.stop()]);
+  rmSync(directory, { recursive: true, force: true });
+});
+
+interface Told {
+  readonly ok: boolean;
+  readonly checks: readonly { name: string; status: string; found: string; fix: string | null; fault: string | null }[];
+  readonly settings: readonly { name: string; value: string; source: string }[];
+}
+
+async function doctor(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<Told & { exitCode: Ran["exitCode"] }> {
+  const { exitCode, out, err } = await runTessera(["doctor", "--port", "0", "--json", ...args], env);
+  expect(err).toBe("");
+  const told: Told = JSON.parse(out);
+  for (const { status, fix } of told.checks) expect(fix === null).toBe(status === "ok");
+  return { exitCode, ...told };
+}
+
+const named = ({ checks }: Told, name: string) => checks.filter((check) => check.name === name);
+
+describe("without a store", { timeout: SLOW_MS }, () => {
+  it("looks at the machine and the bundle, and prints the settings with their sources", async () => {
+    const text = await runTessera(["doctor", join(ROOT, "examples/swarm"), "--port", "0"], { TESSERA_PROJECT: "p" });
+    expect(text).toMatchObject({ exitCode: 0, err: "" });
+    expect(text.out).toMatch(/^ok {4}node +Node 2\d\..* at \//);
+    expect(text.out).toMatch(/^ok {4}bundle +2 agents, 2 tools: no mistakes$/m);
+    expect(text.out).toMatch(/^ {2}project +p +TESSERA_PROJECT$/m);
+    expect(text.out).toMatch(/^ {2}port +0 +--port$/m);
+    expect(text.out).toMatch(/^\d+ checks, nothing failed/m);
+  });
+
+  it("says which variables a bundle needs, and fails for one with mistakes", async () => {
+    const file = join(directory, "model.yaml");
+    const yaml = (spec: string) => `apiVersion: goondan.ai/v1\nkind: Model\nmetadata: { name: m }\nspec: { ${spec} }\n`;
+    writeFileSync(file, yaml("provider: openai, model: m, apiKey: { valueFrom: { env: NO_SUCH_KEY } }"));
+    const missing = await doctor([file]);
+    expect(missing.exitCode).toBe(0);
+    expect(named(missing, "environment")).toMatchObject([
+      { status: "warn", found: expect.stringContaining("NO_SUCH_KEY") },
+    ]);
+    writeFileSync(file, yaml("provider: nobody, model: m"));
+    expect(await doctor([file])).toMatchObject({ exitCode: 3, ok: false });
+  });
+});
+
+describe("on a directory", { timeout: SLOW_MS }, () => {
+  it("does not make one, finds one that is sound, and is told by its holder", async () => {
+    const data = join(directory, "store");
+    expect(named(await doctor(["--data", data]), "directory")[0]?.found).toContain("is not there yet");
+    await (await openStore({ data, ...quiet })).close();
+    const sound = await doctor(["--data", data]);
+    expect(sound.exitCode).toBe(0);
+    for (const name of ["directory", "disk", "database", "migrations", "executors", "workers", "api keys"]) {
+      expect(named(sound, name), name).toMatchObject([{ status: "ok" }]);
+    }
+
+    const node = await openNode({ data, ...quiet });
+    const api = await openApi({ node, port: 0, onWarning: () => {} });
+    chmodSync(join(data, "key"), 0o644);
+    const held = await doctor(["--data", data]);
+    expect(named(held, "holder")).toMatchObject([
+      { status: "ok", found: expect.stringContaining(`process ${process.pid}`) },
+    ]);
+    expect(named(held, "key file")).toMatchObject([{ status: "fail", fault: "configuration" }]);
+    expect(held.exitCode).toBe(3);
+
+    const reached = await doctor(["--url", api.url], { TESSERA_API_KEY: api.key.text });
+    expect(reached.exitCode, JSON.stringify(reached.checks)).toBe(0);
+    expect(named(reached, "key")).toMatchObject([{ status: "ok" }]);
+    expect(await doctor(["--url", api.url], { TESSERA_API_KEY: "tsk_wrong" })).toMatchObject({ exitCode: 3 });
+    await api.close();
+    await node.close();
+  });
+});
+
+describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
+  it("says what to migrate, then finds everything, and warns of a superuser and an open broker", async () => {
+    const store = ["--postgres", postgres.url, "--nats", nats.url];
+    const before = await doctor(store);
+    expect(before.exitCode).toBe(3);
+    expect(named(before, "migrations")).toMatchObject([
+      { status: "fail", fix: expect.stringContaining("tessera migrate") },
+    ]);
+    expect((await runTessera(["migrate", "--postgres", postgres.url])).exitCode).toBe(0);
+
+    const after = await doctor(store);
+    expect(after.exitCode, JSON.stringify(after.checks)).toBe(0);
+    expect(named(after, "database")[0]?.found).toMatch(/PostgreSQL 1[5-9]$/);
+    expect(named(after, "clock")).toMatchObject([{ status: "ok" }]);
+    expect(named(after, "migrations")).toMatchObject([{ status: "ok" }]);
+    expect(named(after, "jetstream")).toMatchObject([{ status: "ok" }]);
+    expect(named(after, "login")).toMatchObject([{ status: "warn", found: "the server lets in whoever connects" }]);
+    expect(named(after, "role")).toHaveLength(1);
+  });
+
+  it("that are away exits 4 and tells no password", async () => {
+    const args = ["--postgres", "postgres://me:secret@127.0.0.1:1/d", "--nats", "nats://me:secret@127.0.0.1:1"];
+    const { exitCode, out, err } = await runTessera(["doctor", "--port", "0", ...args]);
+    expect({ exitCode, err }).toEqual({ exitCode: 4, err: "" });
+    expect(out).toContain("2 failed");
+    expect(out).not.toContain("secret");
+    expect(out).not.toMatch(STACK_TRACE);
+  });
+});
+
+it("given two stores says so and still looks at the rest", async () => {
+  const both = await doctor(["--data", join(directory, "x"), "--postgres", "postgres://h/d"]);
+  expect(both.exitCode).toBe(3);
+  expect(named(both, "settings")).toMatchObject([
+    { status: "fail", found: expect.stringContaining("give one of them") },
+  ]);
+  expect(named(both, "node")).toHaveLength(1);
+});

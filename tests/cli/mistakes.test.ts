@@ -1,0 +1,151 @@
+// Ten mistakes that a newcomer makes: each gives one message that says what, where and what to do, and its exit code.
+
+import { once } from "node:events";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { type AddressInfo, createServer, type Server } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Api, type Node, openApi, openNode } from "@tessera/runtime";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Ran, ROOT, runNode, runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
+
+/** Each test runs the whole command, some several times. */
+const SLOW_MS = 120_000;
+const SWARM = join(ROOT, "examples/swarm");
+const MODEL = (spec: string) =>
+  `apiVersion: goondan.ai/v1\nkind: Model\nmetadata: { name: m }\nspec: { ${spec} }\n---\n`;
+const SCRIPT = MODEL("provider: scripted, options: { rules: [{ reply: { text: hi } }] }");
+const AGENT =
+  "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: a }\nspec:\n  modelConfig: { modelRef: Model/m }\n";
+const TOOL =
+  "---\napiVersion: goondan.ai/v1\nkind: Tool\nmetadata: { name: words }\nspec:\n  entry: ./words.mjs\n  exports: [{ name: count }]\n";
+
+let directory = "";
+let node: Node;
+let api: Api;
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-mistakes-"));
+  node = await openNode({ onWarning: () => {}, onFatal: () => {} });
+  api = await openApi({ node, port: 0, onWarning: () => {} });
+});
+afterAll(async () => {
+  await api.close();
+  await node.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+function bundle(name: string, yaml: string): string {
+  const at = join(directory, name);
+  mkdirSync(at);
+  writeFileSync(join(at, "tessera.yaml"), yaml);
+  return at;
+}
+
+/** One failure, in the form of every other, and nothing on stdout. */
+function expectOneMessage(ran: Ran, exitCode: number, says: readonly string[]): void {
+  expect(ran, ran.err).toMatchObject({ exitCode, out: "" });
+  for (const text of says) expect(ran.err).toContain(text);
+  expect(ran.err.match(/^ {2}what to do {2}\S/gm)).toHaveLength(1);
+  expect(ran.err.match(/^tessera: (?!warning: )/gm)).toHaveLength(1);
+  expect(ran.err).not.toMatch(STACK_TRACE);
+}
+
+describe("a newcomer who", { timeout: SLOW_MS }, () => {
+  it("names a wrong file hears what to name", async () => {
+    const gone = join(directory, "nowhere");
+    expectOneMessage(await runTessera(["run", gone, "--input", "x"]), 3, [gone, "ENOENT", "Name a directory with"]);
+    const file = join(ROOT, "README.md");
+    expectOneMessage(await runTessera(["run", file, "--input", "x"]), 3, [file, "That is a file"]);
+  });
+
+  it("writes bad YAML hears the line", async () => {
+    const at = bundle("yaml", "kind: [Agent\nmetadata: {}\n");
+    const says = ["tessera.yaml:2:1: ", "E_CONFIG_PARSE_ERROR", "Correct the line that is named."];
+    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+  });
+
+  it("refers to an unknown tool hears where", async () => {
+    const at = bundle("tool", `${SCRIPT}${AGENT}  tools: [{ ref: Tool/none }]\n`);
+    const says = ['tessera.yaml:11:18: there is no Tool "none"', "Define the resource, or correct the name."];
+    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+  });
+
+  it("has not set a variable hears its name, from validate and when the model is asked", async () => {
+    const at = bundle("env", MODEL("provider: openai, model: m, apiKey: { valueFrom: { env: NO_SUCH_KEY } }") + AGENT);
+    const valid = await runTessera(["validate", at]);
+    expect(valid.out).toMatch(
+      /tessera\.yaml:4:37 +warning +env_missing +the environment variable NO_SUCH_KEY is not set/,
+    );
+    const says = ["set the environment variable NO_SUCH_KEY", "model_failed"];
+    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 5, says);
+  });
+
+  it("takes a port that is taken hears which, and how to choose another", async () => {
+    const other: Server = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as AddressInfo;
+    const says = [`cannot listen on 127.0.0.1:${port}: another process listens there`, "--port"];
+    expectOneMessage(await runTessera(["dev", SWARM, "--port", String(port)]), 3, says);
+    await new Promise((resolve) => other.close(resolve));
+  });
+
+  it("gives a wrong URL hears whether it is one, and whether anybody is there", async () => {
+    const key = { TESSERA_API_KEY: "k" };
+    const away = await runTessera(["turns", "ls", "--url", "http://127.0.0.1:1"], key);
+    expectOneMessage(away, 4, ["cannot reach http://127.0.0.1:1", "Check that the server runs"]);
+    const none = await runTessera(["turns", "ls", "--url", "localhost:8099"], key);
+    expectOneMessage(none, 3, ["did you mean http://localhost:8099?"]);
+  });
+
+  it("has no database running hears its address, and never the password", async () => {
+    const url = "postgres://me:secret@127.0.0.1:1/d";
+    for (const command of [["run", SWARM, "--input", "x"], ["verify"], ["turns", "ls"]]) {
+      const ran = await runTessera([...command, "--postgres", url]);
+      expectOneMessage(ran, 4, ["PostgreSQL at 127.0.0.1:1/d", "Check that the database runs"]);
+      expect(ran.err).not.toContain("secret");
+    }
+  });
+
+  it("has a wrong key hears so, and none hears where to put one", async () => {
+    const wrong = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: "tsk_wrong" });
+    expectOneMessage(wrong, 3, ["Set TESSERA_API_KEY to a key of that server"]);
+    expect(wrong.err).not.toContain("tsk_wrong");
+    const none = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: "" });
+    expectOneMessage(none, 3, ["there is no key for the server"]);
+    const right = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: api.key.text });
+    expect(right.exitCode, right.err).toBe(0);
+  });
+
+  it("forgets a handler hears which, and which there are", async () => {
+    const at = bundle("handler", SCRIPT + AGENT + TOOL);
+    writeFileSync(join(at, "words.mjs"), "export const handlers = { other: () => 1 };");
+    const says = ["tessera.yaml:16:10: the module ./words.mjs has no handler for count; its handlers are other"];
+    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+  });
+
+  it("has an old Node, and no other beside it, hears which is needed", async () => {
+    const old =
+      "data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.9.0'}})";
+    const alone = join(directory, "alone");
+    mkdirSync(join(alone, "bin"), { recursive: true });
+    writeFileSync(join(alone, "package.json"), `{"type":"module"}`);
+    copyFileSync(TESSERA, join(alone, "bin/tessera.js"));
+    const command = ["--import", old, join(alone, "bin/tessera.js")];
+    const says = ["this is Node 20.9.0", "Node 22.18 or newer is needed", "no Node package for", "npm ci"];
+    expectOneMessage(await runNode([...command, "run"]), 3, says);
+    const json = await runNode([...command, "run", "--json"]);
+    expect(json).toMatchObject({ exitCode: 3, err: "" });
+    expect(JSON.parse(json.out)).toMatchObject({ ok: false, error: { code: "unsupported_version" } });
+  });
+});
+
+describe("the cache of compiled sources", { timeout: SLOW_MS }, () => {
+  it("is made where it may be, and missed by nobody where it may not", async () => {
+    const cache = join(directory, "cache");
+    for (const place of [cache, cache, "/proc/nowhere", TESSERA]) {
+      const ran = await runTessera(["--version"], { TESSERA_CACHE_DIR: place });
+      expect(ran).toEqual({ exitCode: 0, out: "0.1.0\n", err: "" });
+    }
+    expect(readdirSync(join(cache, "compiled"))).not.toEqual([]);
+  });
+});

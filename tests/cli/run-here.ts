@@ -1,0 +1,30 @@
+// The command in the process of the test: what it prints and its exit code, without the second that a process takes to start.
+
+import { runCli } from "@tessera/cli";
+import type { Ran } from "./run-tessera.ts";
+
+export interface Here {
+  readonly env?: Record<string, string>;
+  /** Ctrl-C. */
+  readonly stopped?: Promise<void>;
+  /** Told everything that is printed, as it is printed. */
+  readonly onPrint?: (text: string) => void;
+}
+
+export async function runHere(args: readonly string[], { env = {}, stopped, onPrint }: Here = {}): Promise<Ran> {
+  const printed = { out: "", err: "" };
+  const write = (stream: "out" | "err") => (text: string) => {
+    printed[stream] += text;
+    onPrint?.(text);
+  };
+  const exitCode = await runCli(args, {
+    env,
+    out: write("out"),
+    err: write("err"),
+    input: async () => "",
+    isWatched: false,
+    isOutWatched: false,
+    stopped: () => stopped ?? new Promise(() => undefined),
+  });
+  return { exitCode, ...printed };
+}

@@ -1,0 +1,87 @@
+// `tessera validate`, as a person and as a CI job run it.
+
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { ROOT, runTessera } from "./run-tessera.ts";
+
+vi.setConfig({ testTimeout: 120_000 }); // each test runs the whole command, some several times
+
+const BAD = `apiVersion: goondan.ai/v1
+kind: Tool
+metadata: { name: words }
+spec:
+  entry: ./words.mjs
+  exports: [{ name: count }, { name: longest }]
+  colour: red
+`;
+let directory = "";
+beforeAll(() => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-validate-"));
+  for (const name of ["bad", "warned"]) mkdirSync(join(directory, name));
+  writeFileSync(join(directory, "bad/tessera.yaml"), BAD);
+  writeFileSync(join(directory, "warned/tessera.yaml"), BAD.replace(", { name: longest }", ""));
+  for (const name of ["bad", "warned"]) {
+    writeFileSync(join(directory, name, "words.mjs"), "export const handlers = { count: () => 1 };");
+  }
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+it("says nothing but the sum for a bundle without mistakes", async () => {
+  const ran = await runTessera(["validate", join(ROOT, "examples/swarm")]);
+  expect(ran).toEqual({ exitCode: 0, err: "", out: "2 agents, 2 tools, 1 model, 1 swarm: no mistakes\n" });
+});
+
+it("prints each finding on a line with file:line:col, and exits 3", async () => {
+  const file = join(directory, "bad/tessera.yaml");
+  const { exitCode, out, err } = await runTessera(["validate", join(directory, "bad")]);
+  expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
+  expect(out.split("\n")).toEqual([
+    expect.stringMatching(
+      `^${file}:5:10 +error +E_CONFIG_SCHEMA_INVALID +the module ./words.mjs has no handler for longest`,
+    ),
+    expect.stringMatching(`^${file}:7:3 +warning +unknown_key +"colour" is not known here`),
+    "0 agents, 2 tools: 1 mistake, 1 warning",
+    "",
+  ]);
+});
+
+it("counts warnings as mistakes with --strict, and not without", async () => {
+  const warned = join(directory, "warned");
+  expect((await runTessera(["validate", warned])).exitCode).toBe(0);
+  const strict = await runTessera(["validate", warned, "--strict"]);
+  expect(strict.exitCode).toBe(3);
+  expect(strict.out).toContain("1 mistake\n");
+});
+
+it("prints workflow commands for GitHub", async () => {
+  const { exitCode, out } = await runTessera(["validate", join(directory, "bad"), "--format", "github"]);
+  expect(exitCode).toBe(3);
+  expect(out).toMatch(/^::error file=\/.*bad\/tessera\.yaml,line=5,col=10,title=E_CONFIG_SCHEMA_INVALID::the module/);
+  expect(out).toMatch(/\n::warning file=.*,line=7,col=3,title=unknown_key::/);
+});
+
+it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (...flags) => {
+  const { exitCode, out, err } = await runTessera(["validate", join(directory, "bad"), ...flags]);
+  expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
+  expect(JSON.parse(out)).toMatchObject({
+    ok: false,
+    counts: { tools: 2 },
+    findings: [
+      { severity: "error", line: 5, column: 10, pointer: "" },
+      { severity: "warning", code: "unknown_key", pointer: "/spec/colour" },
+    ],
+  });
+});
+
+it("takes a single file, and tells one that is not there in the asked form", async () => {
+  expect((await runTessera(["validate", join(directory, "bad/tessera.yaml")])).exitCode).toBe(3);
+  const gone = join(directory, "gone.yaml");
+  const text = await runTessera(["validate", gone]);
+  expect(text).toMatchObject({ exitCode: 3, out: "" });
+  expect(text.err).toContain(`there is no bundle at ${gone}: ENOENT`);
+  const json = await runTessera(["validate", gone, "--format", "json"]);
+  expect(json).toMatchObject({ exitCode: 3, err: "" });
+  expect(JSON.parse(json.out)).toMatchObject({ ok: false, findings: [{ code: "E_CONFIG_ENTRY_NOT_FOUND" }] });
+});
