@@ -1,4 +1,4 @@
-// A durable call, end to end, with nothing but this repository: `npm start`.
+// A durable call, end to end, with nothing but this repository: `node examples/durable-call/main.ts`.
 //
 // A process enqueues a turn in an embedded store; the turn calls four tools, each in a process of its own. Two tool processes
 // are killed while they work, and then the whole process that holds the store is. A second one, started on the same directory,

@@ -1,4 +1,4 @@
-// `npm start`: the example runs, proves its point, and cleans up.
+// The durable call of examples/durable-call runs, proves its point, and cleans up.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -12,7 +12,7 @@ import { ROOT, runNode } from "./run-tessera.ts";
 const MAIN = join(ROOT, "examples/durable-call/main.ts");
 
 it("the durable call survives three kills, as JSON for programs", async () => {
-  const temporary = mkdtempSync(join(tmpdir(), "tessera-npm-start-"));
+  const temporary = mkdtempSync(join(tmpdir(), "tessera-durable-call-"));
   const { exitCode, out, err } = await runNode([MAIN, "--json"], { TMPDIR: temporary });
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
   const events = out
@@ -31,7 +31,7 @@ it.each([
   ["killed", "story"],
   ["turn.finished", "process 2"],
 ])("Ctrl-C after %s of %s is honoured: one line, exit code 130, nothing left", async (event, who) => {
-  const temporary = mkdtempSync(join(tmpdir(), "tessera-npm-start-"));
+  const temporary = mkdtempSync(join(tmpdir(), "tessera-durable-call-"));
   // In a process group of its own, which gets the signal as a whole: so does a terminal's.
   const child = spawn(process.execPath, [MAIN, "--json"], {
     env: { ...process.env, TMPDIR: temporary },

@@ -14,6 +14,7 @@ import {
   type NodeConnectionOptions,
   PermissionViolationError,
 } from "@nats-io/transport-node";
+import { safeLabel } from "@tessera/protocol";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import type { Warnings } from "../delivery/warnings.ts";
 
@@ -27,8 +28,13 @@ export interface ConnectionOptions {
   readonly pass?: string;
   readonly token?: string;
   readonly name?: string;
-  /** Replies and pulled messages arrive below it; a role's permissions name it. */
+  /** Replies and pulled messages arrive below it; a role's permissions name it. Default: the user's own (`inboxOf`). */
   readonly inboxPrefix?: string;
+}
+
+/** Below the library's own prefix every user of an account could hear every other one's replies. */
+export function inboxOf({ inboxPrefix, user }: Pick<ConnectionOptions, "inboxPrefix" | "user">): string | undefined {
+  return inboxPrefix ?? (user === undefined ? undefined : `_INBOX_${safeLabel(user)}`);
 }
 
 export class Connection {
@@ -128,8 +134,10 @@ export function isFixed(version: string): boolean {
 }
 
 function connectOptions({ servers, ...rest }: ConnectionOptions): NodeConnectionOptions {
+  const inboxPrefix = inboxOf(rest);
   return {
     ...rest,
+    ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     servers: typeof servers === "string" ? servers : [...servers],
     reconnect: false,
     timeout: CONNECT_TIMEOUT_MS,

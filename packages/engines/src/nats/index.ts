@@ -23,7 +23,7 @@ import type { Handler } from "../delivery/group.ts";
 import { readPattern, readSubject } from "../delivery/subject.ts";
 import { Warnings } from "../delivery/warnings.ts";
 import { Broadcast } from "./broadcast.ts";
-import { Connection, type ConnectionOptions } from "./connection.ts";
+import { Connection, type ConnectionOptions, inboxOf } from "./connection.ts";
 import { DurableConsumer } from "./durable-consumer.ts";
 import { type EncodedMessage, encodeMessage } from "./message.ts";
 import { StreamKeeper } from "./stream-keeper.ts";
@@ -98,7 +98,7 @@ class NatsBus implements Bus {
               durable: durableName(options.durable),
               pattern: options.pattern,
               inFlightMax: options.inFlightMax,
-              inboxPrefix: this.#options.inboxPrefix,
+              inboxPrefix: inboxOf(this.#options),
               streamReplicas: this.#options.streamReplicas ?? 1,
               warnings: this.#warnings,
             },

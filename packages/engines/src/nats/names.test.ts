@@ -1,6 +1,6 @@
 import { BusError } from "@tessera/kernel/ports";
 import { describe, expect, test } from "vitest";
-import { isFixed } from "./connection.ts";
+import { inboxOf, isFixed } from "./connection.ts";
 import { encodeMessage } from "./message.ts";
 import { readAckSubject } from "./nats-delivery.ts";
 import { durableName, streamOf } from "./topology.ts";
@@ -15,6 +15,13 @@ describe("names and numbers of NATS", () => {
     const changed = names.map(durableName);
     expect(new Set(changed).size).toBe(names.length);
     for (const name of changed) expect(name).toMatch(/^[A-Za-z0-9_-]+$/);
+  });
+
+  test("a user's inbox is its own unless another is given, and a token", () => {
+    expect(inboxOf({ user: "worker" })).toBe("_INBOX_worker");
+    expect(inboxOf({ user: "a.>" })).toBe("_INBOX_a__");
+    expect(inboxOf({ user: "worker", inboxPrefix: "_INBOX" })).toBe("_INBOX");
+    expect(inboxOf({})).toBeUndefined();
   });
 
   test("streams are named as other implementations name them", () => {

@@ -1,0 +1,101 @@
+// The topology of deploy/compose.yaml from the programs of this machine: PostgreSQL, NATS, and six processes of `tessera start`.
+//
+//   T1. Every process has a login and a NATS user of its own role, and knows no other password.
+//   T2. The kernel comes first, because it makes the streams; everything ends in the reverse order, each process by its own
+//       pid, and none outlives this one.
+
+import { randomBytes } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { type LocalNats, startLocalNats } from "./local-nats.ts";
+import { type LocalPostgres, type Login, startLocalPostgres } from "./local-postgres.ts";
+import { type RoleProcess, startRole } from "./role-process.ts";
+
+/** Process → its role. */
+export const PROCESSES = {
+  kernel: "kernel",
+  pmo: "pmo",
+  tools: "tools",
+  "worker-1": "worker",
+  "worker-2": "worker",
+  api: "api",
+} as const satisfies Record<string, Login>;
+export type ProcessName = keyof typeof PROCESSES;
+
+export interface TopologyOptions {
+  readonly bundle: string;
+  /** Kept at the end; absent: a temporary one, removed. */
+  readonly directory?: string | undefined;
+  readonly port?: number;
+}
+
+export interface Topology {
+  readonly url: string;
+  readonly key: string;
+  readonly directory: string;
+  readonly postgres: LocalPostgres;
+  readonly nats: LocalNats;
+  process(name: ProcessName): RoleProcess;
+  /** Starts another one in the place of one that is gone. */
+  restart(name: ProcessName): Promise<void>;
+  stop(): Promise<void>;
+}
+
+export async function startTopology(options: TopologyOptions): Promise<Topology> {
+  const directory = options.directory ?? mkdtempSync(join(tmpdir(), "tessera-topology-"));
+  const key = `tsl_${randomBytes(24).toString("base64url")}`;
+  const processes = new Map<ProcessName, RoleProcess>();
+  const stopping: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const step of stopping.splice(0).reverse()) await step(); // T2
+    if (options.directory === undefined) rmSync(directory, { recursive: true, force: true });
+  };
+  try {
+    const postgres = await startLocalPostgres(resolve(directory));
+    stopping.push(() => postgres.server.stop("fast"));
+    const nats = await startLocalNats(resolve(directory));
+    stopping.push(() => nats.stop());
+
+    const start = async (name: ProcessName) => {
+      const role = PROCESSES[name];
+      const isLoading = role === "worker" || role === "tools";
+      const args = [
+        ...(isLoading ? [resolve(options.bundle), "--workspaces", join(resolve(directory), "workspaces")] : []),
+        ...["--role", role],
+        ...(role === "api" ? ["--port", String(options.port ?? 0)] : []),
+      ];
+      const env = {
+        TESSERA_POSTGRES: postgres.urlOf(role),
+        TESSERA_NATS: nats.urlOf(role),
+        ...(role === "api" ? { TESSERA_API_KEY: key } : {}),
+      }; // T1
+      processes.set(name, await startRole(name, args, env));
+    };
+    const end = async (name: ProcessName) => await processes.get(name)?.child.terminate();
+    await start("kernel");
+    stopping.push(() => end("kernel"));
+    const others = (Object.keys(PROCESSES) as ProcessName[]).filter((name) => name !== "kernel");
+    stopping.push(...others.map((name) => () => end(name)));
+    await Promise.all(others.map(start));
+
+    const running = (name: ProcessName): RoleProcess => {
+      const found = processes.get(name);
+      if (found === undefined) throw new Error(`there is no process ${name}`);
+      return found;
+    };
+    return {
+      url: running("api").started.url ?? "",
+      key,
+      directory,
+      postgres,
+      nats,
+      process: running,
+      restart: start,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}

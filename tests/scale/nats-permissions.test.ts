@@ -1,0 +1,246 @@
+// deploy/nats.conf in a real nats-server: what each role may do, and what it may not. The bus carries no authority, but a
+// role that could read or forge what is another's would see tickets and steal commands.
+
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { connect, type NatsConnection, PermissionViolationError } from "@nats-io/transport-node";
+import { openNatsBus } from "@tessera/engines/nats";
+import { waitFor } from "@tessera/testkit";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { type LocalNats, NATS_CONF, startLocalNats } from "../../scripts/topology/local-nats.ts";
+
+let directory = "";
+let nats: LocalNats;
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-nats-conf-"));
+  nats = await startLocalNats(directory);
+});
+afterAll(async () => {
+  await nats.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const WORKER = "agent_worker_worker_generic_wakeup_v1r4_default";
+const CALLER = "agent_worker_tool_caller_wakeup_v1r4_default";
+const PMO = "pmo_service_cmd_v1r4";
+const BATCH = "pmo_batch_evt_task_v1r4";
+const EDGE = "tool_edge_cmd_v1r4_default";
+const TICKETS = "tool_tickets_cmd_v1r4_default";
+const EXECUTOR = "tool_executor_cmd_v1r4";
+const CMD = "cg_cmd_v1r4";
+const EVT = "cg_evt_v1r4";
+
+const next = (stream: string, durable: string) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`;
+const ack = (stream: string, durable: string) => `$JS.ACK.${stream}.${durable}.1.1.1.1700000000000000000.0`;
+const newAck = (stream: string, durable: string) => `$JS.ACK._.hash.${stream}.${durable}.1.1.1.1700000000000000000.0`;
+const create = (stream: string, durable: string, filter: string) =>
+  `$JS.API.CONSUMER.CREATE.${stream}.${durable}.${filter}`;
+
+const SUBJECTS = {
+  wakeup: "cg.v1r4.p.c.cmd.agent.worker_generic.wakeup",
+  command: "cg.v1r4.p.c.cmd.tool.tickets.buy",
+  pmo: "cg.v1r4.p.c.cmd.sys.pmo.internal.fork_join",
+  event: "cg.v1r4.p.c.evt.agent.a.task",
+  chunk: "cg.v1r4.p.c.str.agent.a.chunk",
+} as const;
+const STREAM_INFO = [`$JS.API.STREAM.INFO.${CMD}`, `$JS.API.STREAM.INFO.${EVT}`];
+
+/** What each may publish. Whatever stands here for another user, and not for this one, must be refused. */
+const MAY_PUBLISH: Readonly<Record<string, readonly string[]>> = {
+  kernel: [
+    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.pmo, SUBJECTS.event],
+    ...STREAM_INFO,
+    ...[`$JS.API.STREAM.CREATE.${CMD}`, `$JS.API.STREAM.CREATE.${EVT}`],
+  ],
+  worker: [
+    ...Object.values(SUBJECTS),
+    ...STREAM_INFO,
+    ...[`$JS.API.CONSUMER.INFO.${CMD}.${WORKER}`, next(CMD, WORKER), ack(CMD, WORKER), newAck(CMD, WORKER)],
+    create(CMD, WORKER, "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup"),
+  ],
+  pmo: [
+    ...[SUBJECTS.wakeup, SUBJECTS.event],
+    ...STREAM_INFO,
+    ...[next(CMD, PMO), ack(CMD, PMO), newAck(CMD, PMO), create(CMD, PMO, "cg.v1r4.*.*.cmd.sys.pmo.>")],
+    ...[next(EVT, BATCH), ack(EVT, BATCH), create(EVT, BATCH, "cg.v1r4.*.*.evt.agent.*.task")],
+  ],
+  api: [
+    ...[SUBJECTS.wakeup, SUBJECTS.event],
+    ...STREAM_INFO,
+    ...[next(CMD, EDGE), ack(CMD, EDGE), create(CMD, EDGE, "cg.v1r4.default.*.cmd.tool.edge.>")],
+  ],
+  tools: [
+    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.event],
+    ...STREAM_INFO,
+    ...[next(CMD, TICKETS), ack(CMD, TICKETS), create(CMD, TICKETS, "cg.v1r4.default.*.cmd.tool.tickets.>")],
+    ...[next(CMD, CALLER), create(CMD, CALLER, "cg.v1r4.default.*.cmd.agent.tool_caller.wakeup")],
+  ],
+  executor: [next(CMD, EXECUTOR), ack(CMD, EXECUTOR), newAck(CMD, EXECUTOR)],
+};
+
+/** What none of them may publish. */
+const NEVER_PUBLISHED = [
+  "cg.v1r4.p.c.cmd.sys.ui.action",
+  "cg.v9r9.p.c.cmd.tool.tickets.buy",
+  "anything.else",
+  `$JS.API.STREAM.DELETE.${CMD}`,
+  `$JS.API.STREAM.PURGE.${CMD}`,
+  `$JS.API.STREAM.UPDATE.${CMD}`,
+  `$JS.API.STREAM.MSG.GET.${CMD}`,
+  `$JS.API.STREAM.MSG.DELETE.${CMD}`,
+  `$JS.API.STREAM.SNAPSHOT.${CMD}`,
+  `$JS.API.DIRECT.GET.${CMD}`,
+  "$JS.API.STREAM.CREATE.mine",
+  "$JS.API.STREAM.LIST",
+  "$JS.API.STREAM.NAMES",
+  `$JS.API.CONSUMER.LIST.${CMD}`,
+  `$JS.API.CONSUMER.DELETE.${CMD}.${WORKER}`,
+  `$JS.API.CONSUMER.DURABLE.CREATE.${CMD}.${WORKER}`,
+  `$JS.API.CONSUMER.CREATE.${CMD}`,
+  create(CMD, WORKER, "cg.v1r4.*.*.cmd.tool.>"), // its own durable, somebody else's messages
+  create(CMD, TICKETS, "cg.v1r4.default.*.cmd.>"),
+  create(CMD, "mine", "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup"),
+  "$JS.API.ACCOUNT.PURGE.TESSERA",
+  "$SYS.REQ.SERVER.PING",
+  "_INBOX_somebody.reply",
+];
+
+/** What none of them may hear. */
+const NEVER_HEARD = [
+  ...[">", "*.>", "cg.>", "cg.v1r4.*.*.cmd.>", SUBJECTS.command, SUBJECTS.event, SUBJECTS.chunk],
+  ...["_INBOX.>", "_INBOX_operator.>", "$JS.>", "$JS.API.>", "$JS.ACK.>", "$JS.EVENT.>", "$SYS.>"],
+];
+
+const ROLES = Object.keys(MAY_PUBLISH);
+const PUBLISHED = [...new Set([...Object.values(MAY_PUBLISH).flat(), ...NEVER_PUBLISHED])];
+const inboxOf = (user: string) => `_INBOX_${user}.>`;
+const HEARD = [...ROLES.map(inboxOf), ...NEVER_HEARD];
+
+async function login(user: string): Promise<NatsConnection> {
+  const { host, username, password } = new URL(nats.urlOf(user));
+  const servers = `nats://${host}`;
+  const nc = await connect({
+    servers,
+    user: username,
+    pass: password,
+    inboxPrefix: `_INBOX_${user}`,
+    reconnect: false,
+  });
+  onTestFinished(() => nc.close());
+  return nc;
+}
+
+/** Tries all of it, and answers with what the broker refused. A server answers in order, so the last refusal ends the wait. */
+async function refused(nc: NatsConnection, attempt: () => void): Promise<Set<string>> {
+  const said: string[] = [];
+  void (async () => {
+    for await (const status of nc.status()) {
+      if (status.type === "error" && status.error instanceof PermissionViolationError) said.push(status.error.subject);
+    }
+  })();
+  attempt();
+  nc.publish("the.last.one");
+  await waitFor(() => said.includes("the.last.one"), { what: "the last refusal" });
+  return new Set(said.filter((subject) => subject !== "the.last.one"));
+}
+
+describe.each(ROLES)("%s", (user) => {
+  it("publishes what is its own, and every other of the subjects is refused", async () => {
+    const nc = await login(user);
+    const found = await refused(nc, () => {
+      for (const subject of PUBLISHED) nc.publish(subject, "{}");
+    });
+    const allowed = PUBLISHED.filter((subject) => !found.has(subject));
+    expect(allowed.toSorted()).toEqual([...(MAY_PUBLISH[user] ?? [])].toSorted());
+  });
+
+  it("hears its own inbox and nobody else's, no wildcard and no subject of the protocol", async () => {
+    const nc = await login(user);
+    const found = await refused(nc, () => {
+      for (const subject of HEARD) nc.subscribe(subject, { callback: () => {} });
+    });
+    expect(HEARD.filter((subject) => !found.has(subject))).toEqual([inboxOf(user)]);
+  });
+});
+
+it("is a matrix of more than 300 cells", () => {
+  expect(ROLES.length * (PUBLISHED.length + HEARD.length)).toBeGreaterThan(300);
+});
+
+describe("who is not known", () => {
+  it("is refused without a name, with a wrong password and with a name of the server's own account", async () => {
+    const servers = `nats://127.0.0.1:${nats.port}`;
+    const options = { servers, reconnect: false };
+    await expect(connect(options)).rejects.toThrow(/authorization/i);
+    await expect(connect({ ...options, user: "kernel", pass: "wrong" })).rejects.toThrow(/authorization/i);
+    await expect(connect({ ...options, user: "kernel", pass: "" })).rejects.toThrow(/authorization/i);
+    await expect(connect({ ...options, user: "sys", pass: "sys" })).rejects.toThrow(/authorization/i);
+    await expect(connect({ ...options, token: "kernel" })).rejects.toThrow(/authorization/i);
+  });
+});
+
+describe("our own bus", () => {
+  it("works with what each role may do: the kernel makes the streams, a worker its durable, and no permission is missing", async () => {
+    const warnings: string[] = [];
+    const open = async (user: string) => {
+      const { host, username, password } = new URL(nats.urlOf(user));
+      const onWarning = (text: string) => void (text.includes("CVE-2025-30215") ? null : warnings.push(text));
+      const bus = await openNatsBus({ servers: `nats://${host}`, user: username, pass: password, onWarning });
+      onTestFinished(() => bus.close());
+      return bus;
+    };
+    const kernel = await open("kernel");
+    const worker = await open("worker");
+    const heard: string[] = [];
+    await worker.subscribe(
+      { pattern: "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup", durable: WORKER },
+      (delivery) => {
+        heard.push(delivery.subject);
+        delivery.ack();
+      },
+    );
+    const subject = "cg.v1r4.default.c.cmd.agent.worker_generic.wakeup";
+    await kernel.publish([{ subject, headers: {}, data: new Uint8Array() }]);
+    await waitFor(() => heard.length > 0, { what: "the wakeup to arrive" });
+    expect(heard).toEqual([subject]);
+    expect(warnings).toEqual([]);
+  });
+
+  it("a durable cannot be made with another filter in the body than in the subject", async () => {
+    const nc = await login("worker");
+    const subject = create(CMD, WORKER, "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup");
+    const config = { durable_name: WORKER, ack_policy: "explicit", filter_subject: "cg.v1r4.*.*.cmd.>" };
+    const answer = await nc.request(subject, JSON.stringify({ stream_name: CMD, config }));
+    expect(answer.json()).toMatchObject({ error: { code: 400 } });
+  });
+
+  it("an executor takes the commands of the durable that the operator made for it, and only those", async () => {
+    const jsm = await jetstreamManager(await login("operator"));
+    const filter = "cg.v1r4.*.*.cmd.tool.executor.>";
+    await jsm.consumers.add(CMD, { durable_name: EXECUTOR, ack_policy: "explicit", filter_subject: filter });
+    const { host, username, password } = new URL(nats.urlOf("executor"));
+    const bus = await openNatsBus({ servers: `nats://${host}`, user: username, pass: password });
+    onTestFinished(() => bus.close());
+    const heard: string[] = [];
+    await bus.subscribe({ pattern: filter, durable: EXECUTOR }, (delivery) => {
+      heard.push(delivery.subject);
+      delivery.ack();
+    });
+    const kernel = await login("kernel");
+    kernel.publish(SUBJECTS.command);
+    kernel.publish("cg.v1r4.p.c.cmd.tool.executor.run");
+    await waitFor(() => heard.length > 0, { what: "the command to arrive" });
+    expect(heard).toEqual(["cg.v1r4.p.c.cmd.tool.executor.run"]);
+  });
+});
+
+it("the file grants nobody all of JetStream, and every password comes from the environment", () => {
+  const text = readFileSync(NATS_CONF, "utf8");
+  const lines = text.split("\n").filter((line) => !line.trimStart().startsWith("#"));
+  expect(lines.filter((line) => /"(>|\$JS\.>|\$JS\.API\.>|_INBOX\.>)"/.test(line))).toEqual([]);
+  const passwords = lines.filter((line) => line.includes("password"));
+  expect(passwords.length).toBe(nats.users.length);
+  for (const line of passwords) expect(line).toMatch(/password: \$TESSERA_NATS_[A-Z]+_PASSWORD$/);
+});
