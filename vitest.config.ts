@@ -14,7 +14,9 @@ export default defineConfig({
     maxWorkers: 2,
     passWithNoTests: true,
     projects: [
-      project("unit", { include: ["packages/*/src/**/*.test.ts", "tests/layering/**/*.test.ts"] }),
+      project("unit", {
+        include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "tests/layering/**/*.test.ts"],
+      }),
       project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("postgres", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "postgres" }, globalSetup: SERVERS }),
       project("cli", { include: ["tests/cli/**/*.test.ts"] }),
@@ -23,6 +25,8 @@ export default defineConfig({
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
+      // Each file starts servers of its own, as deploy/ describes them.
+      project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
     ],
   },
