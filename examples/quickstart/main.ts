@@ -14,7 +14,7 @@ import { existsSync, readFileSync, rmSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, relative, sep } from "node:path";
 import { parseArgs } from "node:util";
-import { EXIT, type ExitCode, runCli, type Terminal } from "@tessera/cli";
+import { EXIT, type ExitCode, processTerminal, runCli, type Terminal } from "@tessera/cli";
 
 const { values: flags } = parseArgs({
   options: {
@@ -35,15 +35,7 @@ interface TurnRow {
   readonly created_at: string;
 }
 
-const terminal: Terminal = {
-  env: process.env,
-  out: (text) => void process.stdout.write(text), // Q2
-  err: (text) => void process.stderr.write(text),
-  input: async () => "",
-  isWatched: process.stderr.isTTY === true,
-  isOutWatched: process.stdout.isTTY === true,
-  stopped,
-};
+const terminal = processTerminal(process);
 
 process.exitCode = await main();
 
@@ -122,17 +114,6 @@ async function lastTrip(turns: string): Promise<string> {
   const answer = (await (await fetch(turns, { headers })).json()) as { readonly turns: readonly TurnRow[] };
   const trips = answer.turns.filter((turn) => turn.parent_agent_turn_id === null);
   return trips.toSorted((a, b) => a.created_at.localeCompare(b.created_at)).at(-1)?.agent_turn_id ?? "TURN";
-}
-
-/** The first signal asks; a second one finds no listener and ends the process, as signals do. */
-function stopped(): Promise<void> {
-  return new Promise((resolve) => {
-    const onSignal = () => {
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, onSignal);
-      resolve();
-    };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
-  });
 }
 
 function isFree(port: number): Promise<boolean> {

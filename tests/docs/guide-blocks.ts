@@ -25,7 +25,7 @@ const FILE = /^[a-z]+ title="([^"]+)"$/;
 const RUN = /^sh(?: exits=(\d+))?$/;
 /** Shown and not run: what would wait for a person, or needs a place of the reader's own. */
 const NOT_RUN = /^sh not-run$/;
-const PROSE = new Set(["", "json", "sql", "yaml", "ts", "python"]);
+const PROSE = new Set(["", "json", "sql", "yaml", "ts", "js", "python"]);
 
 export function readGuide(markdown: string): GuideSection[] {
   const sections: { title: string; blocks: GuideBlock[] }[] = [];

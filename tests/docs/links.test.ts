@@ -5,7 +5,7 @@ import { dirname, join, relative } from "node:path";
 import { expect, it } from "vitest";
 import { ROOT } from "./run-guide.ts";
 
-const FOLDERS = ["docs", "examples"];
+const FOLDERS = ["docs", "examples", "deploy"];
 const LINK = /\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)/g;
 
 function documents(): string[] {
