@@ -9,6 +9,7 @@ import { type CallArguments, prepareRequest } from "./request.ts";
 import { type SendWorld, send } from "./send.ts";
 import { type Timers, webTimers } from "./timers.ts";
 import { waitForTurn } from "./wait-for-turn.ts";
+import { timeoutFor } from "./waiting-time.ts";
 
 export interface ClientOptions {
   /** Where the API is: `http://127.0.0.1:8099`. A path in front of the API's own is kept. */
@@ -19,7 +20,7 @@ export interface ClientOptions {
   readonly fetch?: typeof globalThis.fetch;
   /** How often a call that is safe to repeat is tried again. Default 2. */
   readonly retries?: number;
-  /** For each call with its repetitions. Default one minute, more than a claim waits for work. */
+  /** For each call with its repetitions. Default one minute; a call that asks the server to wait for longer has that time and more. */
   readonly timeoutMs?: number;
   /** For tests. */
   readonly timers?: Timers;
@@ -59,8 +60,10 @@ export function createMethods(
 }
 
 function callMethod(world: SendWorld, id: string, spec: OperationSpec) {
-  return async (call: CallArguments = {}): Promise<unknown> =>
-    send(world, spec, prepareRequest(id, spec, call), call as CallOptions);
+  return async (call: CallArguments = {}): Promise<unknown> => {
+    const timeoutMs = timeoutFor(id, call, world.timeoutMs);
+    return await send({ ...world, timeoutMs }, spec, prepareRequest(id, spec, call), call as CallOptions);
+  };
 }
 
 /** `after` is where the first connection begins; the next ones go on by Last-Event-ID. */

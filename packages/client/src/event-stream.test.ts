@@ -36,6 +36,15 @@ describe("the stream of events", () => {
     ]);
   });
 
+  it("goes on from where a connection stood that brought no event", async () => {
+    const double = await openDouble((_, response, count) => {
+      begin(response, count === 1 ? "retry: 1\n\nid: 7\n\n" : event(8));
+      if (count === 1) response.end();
+    });
+    expect(await take(methodsFor(double.url).streamThings({ project: "p" }), 1)).toEqual([{ n: 8 }]);
+    expect(double.heard.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "7"]);
+  });
+
   it("goes on when the server ends it in order, and tells whoever watches", async () => {
     const double = await openDouble((_, response, count) => {
       begin(response, event(count));

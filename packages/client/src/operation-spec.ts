@@ -16,7 +16,7 @@ export interface OperationSpec {
 export interface CallOptions {
   /** Ends the call; it rejects with the signal's reason. */
   readonly signal?: AbortSignal;
-  /** For the whole call with its repetitions. Default: that of the client. */
+  /** For the whole call with its repetitions. Default: that of the client, or longer where the server is asked to wait. */
   readonly timeoutMs?: number;
   /** Told of the success before the method resolves: its status (new or already there), its ETag for `ifMatch`. */
   readonly onAnswer?: (answer: { readonly status: number; readonly etag: string | null }) => void;

@@ -30,7 +30,7 @@ export type ApiKey = {
 
 export type AuditEntry = {
   readonly audit_id: number;
-  readonly project_id: string;
+  readonly project_id: string | null;
   readonly kind: string;
   readonly code: string;
   readonly tool_call_id: string | null;
@@ -125,6 +125,15 @@ export type DeadLetter = {
   readonly created_at: string;
 };
 
+/** The content of the turn's deliverable card: text or data. */
+export type Deliverable = {
+  readonly card_id: string;
+  /** What was said, of an agent that answers in words. */
+  readonly text?: string;
+  /** What was answered as JSON; of a call by hand, its whole result. */
+  readonly data?: Readonly<Record<string, unknown>> | readonly unknown[];
+};
+
 export type EnqueuedTurn = {
   readonly agent_turn_id: string;
   readonly agent_id: string;
@@ -145,6 +154,7 @@ export type Event = {
 
 export type ExecutionEdge = {
   readonly edge_id: string;
+  readonly channel_id: string;
   readonly primitive: "enqueue" | "join" | "tool_call" | "report";
   readonly edge_phase: "request" | "response";
   readonly source_agent_id: string | null;
@@ -380,11 +390,17 @@ export type Turn = {
   /** Of a turn that has not ended: what it waits for, in one sentence. */
   readonly why?: string;
   readonly waiting_for: readonly Wait[];
-  readonly deliverable: Readonly<Record<string, unknown>> | null;
+  readonly deliverable: Deliverable | null;
+  /** The newest ones, oldest first. */
   readonly steps: readonly TurnStep[];
+  /** true: there are older ones; listSteps has them all. */
+  readonly steps_cut: boolean;
   readonly calls: readonly Call[];
   readonly children: readonly TurnChild[];
+  /** The newest entries, oldest first. */
   readonly timeline: readonly TimelineEntry[];
+  /** true: older entries are left out. */
+  readonly timeline_cut: boolean;
 };
 
 export type TurnChild = {
@@ -392,6 +408,7 @@ export type TurnChild = {
   readonly agent_id: string;
   readonly agent_name: string | null;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
+  /** The call that asked for it, where that is known. */
   readonly tool_call_id?: string;
 };
 
@@ -911,7 +928,7 @@ export interface Operations {
   readonly getReport: {
     readonly arguments: {
       readonly project: string;
-      /** The beginning; default: a day before the end. */
+      /** The beginning, at most 31 days before the end; default: a day before it. */
       readonly since?: string;
       /** The end; default: now. */
       readonly until?: string;
@@ -1157,6 +1174,8 @@ export interface Operations {
       readonly status?: "active" | "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
       /** Only turns of this agent. */
       readonly agent_id?: string;
+      /** Only turns that this turn asked for, by its agent_turn_id. */
+      readonly parent?: string;
       /** How many to answer at most, from 1 to 200. */
       readonly limit?: number;
       /** The next_cursor of the page before. */
@@ -1204,6 +1223,19 @@ export interface Operations {
       };
     };
     readonly answer: StoppedTurn;
+  };
+  /** List what was changed or refused outside of any project, the newest first; only for an administrator of all projects. */
+  readonly listStoreAudit: {
+    readonly arguments: {
+      /** How many to answer at most, from 1 to 500. */
+      readonly limit?: number;
+      /** The next_cursor of the page before. */
+      readonly cursor?: string;
+    };
+    readonly answer: {
+      readonly entries: readonly AuditEntry[];
+      readonly next_cursor: string | null;
+    };
   };
   /** Check the invariants of the whole store; only for an administrator of all projects. */
   readonly verifyStore: {
@@ -1611,7 +1643,7 @@ export const OPERATIONS = {
   listTurns: {
     method: "GET",
     path: "/projects/{project}/turns",
-    query: ["status","agent_id","limit","cursor"],
+    query: ["status","agent_id","parent","limit","cursor"],
     headers: {},
     body: null,
     answer: "json",
@@ -1638,6 +1670,14 @@ export const OPERATIONS = {
     query: [],
     headers: {},
     body: "application/json",
+    answer: "json",
+  },
+  listStoreAudit: {
+    method: "GET",
+    path: "/store/audit",
+    query: ["limit","cursor"],
+    headers: {},
+    body: null,
     answer: "json",
   },
   verifyStore: {

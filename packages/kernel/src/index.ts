@@ -51,7 +51,7 @@ export type * from "./outcomes.ts";
 export * from "./ports.ts";
 export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
 export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";
-export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads } from "./reads.ts";
+export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads, TurnPlace } from "./reads.ts";
 export {
   type AgentRecord,
   type RegistryPort,

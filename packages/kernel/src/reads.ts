@@ -55,6 +55,12 @@ export interface PageAfter {
   readonly limit?: number;
 }
 
+/** Where a turn stands in a list: by time, and by id where that is the same. */
+export interface TurnPlace {
+  readonly created_at: string;
+  readonly agent_turn_id: string;
+}
+
 export interface Reads {
   /** Input order, duplicates kept, missing ones skipped. */
   cards(projectId: string, cardIds: readonly string[]): Promise<CardDocument[]>;
@@ -71,7 +77,9 @@ export interface Reads {
     filter?: {
       readonly status?: string;
       readonly agent_id?: string;
-      readonly before?: string;
+      readonly parent_agent_turn_id?: string;
+      /** The last turn of the page before. */
+      readonly before?: TurnPlace;
       readonly limit?: number;
     },
   ): Promise<Row[]>;
@@ -93,7 +101,7 @@ export interface Reads {
   profiles(projectId: string, page?: PageAfter): Promise<ProfileRow[]>;
   /** The name that means this box today; null for a box that a newer upload replaced. */
   profileByBox(projectId: string, boxId: string): Promise<ProfileRow | null>;
-  /** Turns that were enqueued by this one, oldest first. */
+  /** Turns that were enqueued by this one, oldest first; `parent_tool_call_id` is the call whose batch runs it, else null. */
   childTurns(projectId: string, turnId: string): Promise<Row[]>;
   /** Events after a cursor, in an order that never skips one that commits late. */
   eventsAfter(projectId: string, cursor: number, limit?: number): Promise<EventRow[]>;
@@ -101,6 +109,8 @@ export interface Reads {
   /** Newest first; with `before`, those older than that one. */
   deadLetters(projectId: string, limit?: number, before?: number): Promise<Row[]>;
   audit(projectId: string, limit?: number, before?: number): Promise<Row[]>;
+  /** What belongs to no project, or to one that is gone. */
+  storeAudit(limit?: number, before?: number): Promise<Row[]>;
 }
 
 const ROWS_MAX = 1_000;
@@ -113,8 +123,13 @@ export function createReads(database: Database): Reads {
     boxCards: (project, box, range = {}) => all("box_cards", project, box, range.from ?? 0, range.limit ?? ROWS_MAX),
     box: (project, box) => one("box_by_id", project, box),
     turn: (project, turn) => one("turn_by_id", project, turn),
-    turns: (project, { status = null, agent_id = null, before = null, limit = ROWS_MAX } = {}) =>
-      all("turns_of_project", project, status, agent_id, before, limit),
+    turns: (project, { status, agent_id, parent_agent_turn_id, before, limit = ROWS_MAX } = {}) => {
+      const place = [before?.created_at ?? null, before?.agent_turn_id ?? null];
+      const values = [project, status ?? null, agent_id ?? null, ...place, limit];
+      return parent_agent_turn_id === undefined
+        ? all("turns_of_project", ...values)
+        : all("turns_of_parent", ...values, parent_agent_turn_id);
+    },
     head: (project, agent) => one("head_by_agent", project, agent),
     call: (project, call) => one("call_by_id", project, call),
     callsOfTurn: (project, turn) => all("calls_of_turn", project, turn),
@@ -138,5 +153,6 @@ export function createReads(database: Database): Reads {
     batch: (project, batch) => one("batch_by_id", project, batch),
     deadLetters: (project, limit = ROWS_MAX, before) => all("dead_letters_of_project", project, limit, before ?? null),
     audit: (project, limit = ROWS_MAX, before) => all("audit_of_project", project, limit, before ?? null),
+    storeAudit: (limit = ROWS_MAX, before) => all("audit_of_store", limit, before ?? null),
   };
 }

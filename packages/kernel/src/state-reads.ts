@@ -141,6 +141,7 @@ export interface TimelineRow extends Row {
     | "step"
     | "call.made"
     | "call.claimed"
+    | "call.lost"
     | "call.settled"
     | "call.applied"
     | "child.queued"
@@ -218,11 +219,19 @@ export interface StateReads {
     boxIds: readonly string[],
     limit: number,
   ): Promise<{ readonly box_id: string; readonly card_ids: readonly string[] }[]>;
-  timeline(projectId: string, turnId: string, limit: number): Promise<TimelineRow[]>;
+  /** The newest entries in their order. Cut: there are older ones, or its events are among too many of the project to look for. */
+  timeline(
+    projectId: string,
+    turnId: string,
+    limit: number,
+  ): Promise<{ readonly entries: readonly TimelineRow[]; readonly isCut: boolean }>;
   activity(projectId: string, span: { readonly since: string; readonly until: string | null }): Promise<ActivityReport>;
   /** The cursor behind the newest event: where a listener that wants no past begins. */
   lastEventSeq(projectId: string): Promise<number>;
 }
+
+/** How many events of a project are looked through for those of one turn. */
+const TIMELINE_EVENTS_MAX = 50_000;
 
 export function createStateReads(database: Database): StateReads {
   const all = <R extends Row>(name: string, ...values: unknown[]) => database.query<R>(sqlQuery(name), values);
@@ -272,7 +281,12 @@ export function createStateReads(database: Database): StateReads {
     },
     boxTail: (project, box, limit) => all("box_tail", project, box, limit),
     boxTailIds: (project, boxes, limit) => all("box_tail_ids", project, boxes, limit),
-    timeline: (project, turn, limit) => all("turn_timeline", project, turn, limit),
+    async timeline(project, turn, limit) {
+      const values = [project, turn, limit + 1, TIMELINE_EVENTS_MAX];
+      const rows = await all<TimelineRow & { has_unread: boolean }>("turn_timeline", ...values);
+      const entries = rows.slice(-limit).map(({ has_unread: _, ...entry }) => entry as unknown as TimelineRow);
+      return { entries, isCut: rows.length > limit || rows[0]?.has_unread === true };
+    },
     async activity(project, { since, until }) {
       const rows = await all<ActivityReport & Row>("activity_of_project", project, since, until);
       if (rows[0] === undefined) throw new Error("activity_of_project answers one row");

@@ -30,7 +30,10 @@ export interface TurnRequest {
 }
 
 export type EnqueueOutcome =
-  | Rejected
+  | (Rejected & {
+      /** With `conflict`: the project takes no turns because it is this. */
+      readonly project_status?: "inactive" | "archived";
+    })
   | {
       readonly outcome: "accepted" | "duplicate";
       readonly agent_turn_id: string;

@@ -55,6 +55,9 @@ describe("a batch", () => {
       });
       await fx.finish(await fx.resumed(agent, worker));
     }
+    const children = await fx.kernel.reads.childTurns(PROJECT, turn.agent_turn_id);
+    const { tool_call_id } = request;
+    expect(children.map((child) => child.parent_tool_call_id)).toEqual([tool_call_id, tool_call_id]);
     const row = await fx.kernel.reads.batch(PROJECT, batch_id);
     expect(((row?.tasks ?? []) as { status: string }[]).map((task) => task.status)).toEqual(["success", "success"]);
     const end = {

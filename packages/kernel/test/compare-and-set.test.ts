@@ -177,6 +177,18 @@ describe("the audit log", () => {
     expect([...letters, ...older].map((row) => row.reason)).toEqual(["r4", "r3", "r2", "r1", "r0"]);
   });
 
+  it("of the store has what belongs to no project, newest first, page by page", async () => {
+    for (const code of ["a", "b", "c"]) await fx.kernel.putAudit({ project_id: null, kind: "api.verifyStore", code });
+    await fx.kernel.putAudit({ project_id: PROJECT, kind: "api.write", code: "of a project" });
+    const first = await fx.kernel.reads.storeAudit(2);
+    const rest = await fx.kernel.reads.storeAudit(1, Number(first.at(-1)?.audit_id));
+    expect([...first, ...rest].map(({ project_id, code }) => [project_id, code])).toEqual([
+      [null, "c"],
+      [null, "b"],
+      [null, "a"],
+    ]);
+  });
+
   it("takes small details and no project that is not there", async () => {
     const note = { project_id: PROJECT, kind: "api.write", code: "ok" };
     const before = (await fx.kernel.reads.audit(PROJECT)).length;
@@ -191,6 +203,8 @@ describe("the audit log", () => {
     });
     expect(await fx.kernel.putAudit({ ...note, project_id: "p_none" })).toEqual({ outcome: "accepted" });
     expect(await fx.kernel.reads.audit("p_none")).toEqual([]);
+    const [newest] = await fx.kernel.reads.storeAudit(1);
+    expect(newest).toMatchObject({ ...note, project_id: null, detail: { project_id: "p_none" } });
     expect(await fx.kernel.reads.audit(PROJECT)).toHaveLength(before);
   });
 });

@@ -50,6 +50,13 @@ describe("an executor that dies mid-run", () => {
       expect(second).toMatchObject({ attempt: 2, mode: "run", idempotency_key: first.idempotency_key });
       await fx.report(second);
       expect(await outcomeOf(turn)).toEqual({ status: "success", code: null, settled_by: "report", attempt: 2 });
+      const { entries } = await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 100);
+      const attempts = entries.filter(({ kind }) => kind === "call.claimed" || kind === "call.lost");
+      expect(attempts.map(({ kind, detail }) => ({ kind, detail }))).toEqual([
+        { kind: "call.claimed", detail: { executor: "e1", attempt: 1 } },
+        { kind: "call.lost", detail: { executor: "e1", attempt: 1 } },
+        { kind: "call.claimed", detail: { executor: "e2", attempt: 2 } },
+      ]);
     });
 
     it(`three times settles a call of effect ${effect} as tool_crashed, and it is a dead letter`, async () => {
@@ -118,6 +125,18 @@ describe("a deadline", () => {
       expect(inbox).toEqual([{ message_type: "timeout", status: "pending" }]);
     });
   }
+
+  it("of a call whose run was cut off and that nobody could ask in time settles it with outcome_unknown", async () => {
+    const turn = await fx.suspended([{ effect: "once", can_reconcile: true, timeout_ms: 1_000 }]);
+    await dieOnce(turn, "e1");
+    await fx.later(31_001);
+    expect(await outcomeOf(turn)).toMatchObject({
+      status: "timeout",
+      code: "outcome_unknown",
+      settled_by: "deadline",
+      attempt: 1,
+    });
+  });
 
   it("that two sweepers notice at once settles the call once", async () => {
     const turns = await Promise.all(Array.from({ length: 10 }, () => fx.suspended([{ timeout_ms: 1_000 }])));

@@ -1,7 +1,7 @@
 // Profiles by name, and the reads that delegation needs: the roster by filter, a turn's children.
 
 import { describe, expect, it } from "vitest";
-import type { ProfileRecord } from "../src/index.ts";
+import type { ProfileRecord, TurnPlace } from "../src/index.ts";
 import { PROJECT, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
@@ -102,5 +102,36 @@ describe("a turn's children", () => {
     expect(children).toMatchObject([{ agent_id: child, turn_status: "dispatched", recursion_depth: 1 }]);
     expect(children[0]?.agent_turn_id).toBe(enqueued.outcome === "accepted" && enqueued.agent_turn_id);
     expect(await fx.kernel.reads.childTurns("p9", parent.agent_turn_id)).toEqual([]);
+    const listed = { parent_agent_turn_id: parent.agent_turn_id };
+    const ids = async (project: string, filter: object) =>
+      (await fx.kernel.reads.turns(project, { ...listed, ...filter })).map((turn) => turn.agent_id);
+    expect(await ids(PROJECT, {})).toEqual([child]);
+    expect(await ids(PROJECT, { status: "success" })).toEqual([]);
+    expect(await ids(PROJECT, { before: children[0] })).toEqual([]);
+    expect(await ids("p9", {})).toEqual([]);
+  });
+});
+
+describe("the turns of a project", () => {
+  it("are listed newest first by time, whatever their ids say, page after page", async () => {
+    const project_id = "p_listed";
+    await fx.kernel.putProject({ project_id });
+    // Ids that follow from a caller's key: their order says nothing about time.
+    const asked = ["turn_m", "turn_z", "turn_a", "turn_k"];
+    for (const agent_turn_id of asked) {
+      const agent_id = `agent_of_${agent_turn_id}`;
+      await fx.kernel.putAgent({ project_id, agent_id, worker_target: "w" });
+      await fx.kernel.enqueueTurn({ project_id, agent_id, agent_turn_id });
+      await fx.clock.advance(1);
+    }
+    const listed: string[] = [];
+    for (let before: TurnPlace | undefined; ; ) {
+      const page = await fx.kernel.reads.turns(project_id, { limit: 1, ...(before === undefined ? {} : { before }) });
+      const last = page.at(-1);
+      if (last === undefined) break;
+      listed.push(String(last.agent_turn_id));
+      before = last as unknown as TurnPlace;
+    }
+    expect(listed).toEqual(asked.toReversed());
   });
 });

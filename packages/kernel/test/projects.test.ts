@@ -219,7 +219,7 @@ describe("deleteProject", () => {
       code: "conflict",
     });
     expect(await fx.everything()).toBe(before);
-    // What is only noted is noted without the project's name.
+    // What is only noted belongs to no project.
     await fx.kernel.putDeadLetter({ project_id, reason: "late" });
     await fx.kernel.putAudit({ project_id, kind: "late", code: "ok" });
     expect((await fx.kernel.reads.audit(project_id)).map((row) => row.kind)).not.toContain("late");

@@ -97,3 +97,19 @@ describe("an agent of another project", () => {
     expect(await fx.kernel.reads.boxCards("p9", turn.output_box_id)).toEqual([]);
   });
 });
+
+describe("an agent that must be new", () => {
+  const agent = { project_id: PROJECT, agent_id: "only_once", worker_target: "w", only_new: true };
+  const edge = (edge_id: string) => ({ identity_edge: { edge_id, action: "create" } });
+
+  it("is made once, and a repetition of the same request is told from another one by its edge", async () => {
+    expect(await fx.kernel.putAgent({ ...agent, ...edge("edge_1") })).toMatchObject({ outcome: "accepted" });
+    expect(await fx.kernel.putAgent({ ...agent, ...edge("edge_1") })).toMatchObject({ outcome: "duplicate" });
+    expect(await fx.kernel.putAgent({ ...agent, worker_target: "other", ...edge("edge_2") })).toMatchObject({
+      outcome: "rejected",
+      code: "conflict",
+    });
+    expect(await fx.kernel.putAgent({ ...agent, worker_target: "other" })).toMatchObject({ code: "conflict" });
+    expect(await fx.kernel.reads.agent(PROJECT, "only_once")).toMatchObject({ worker_target: "w" });
+  });
+});

@@ -283,11 +283,14 @@ async function readAll({ reads }: Kernel, project: string, turn: string): Promis
   expect(await reads.steps(project, { agent_turn_id: turn }, { ...page, order: "asc" })).not.toEqual([]);
   expect(await reads.executionEdges(project, {}, 5)).not.toEqual([]);
   expect(await reads.identityEdges(project, {}, 5)).toBeInstanceOf(Array);
-  expect(await reads.timeline(project, turn, 5)).not.toEqual([]);
+  expect((await reads.timeline(project, turn, 5)).entries).not.toEqual([]);
   expect((await reads.activity(project, { since: "2020-01-01T00:00:00Z", until: null })).turns).not.toEqual([]);
   expect(await reads.eventsAfter(project, 0)).not.toEqual([]);
   expect(await reads.turns(project)).not.toEqual([]);
   expect(await reads.callsOfTurn(project, turn)).not.toEqual([]);
   await reads.audit(project);
+  await reads.storeAudit();
+  await reads.childTurns(project, turn);
+  await reads.turns(project, { parent_agent_turn_id: turn });
   await reads.deadLetters(project);
 }

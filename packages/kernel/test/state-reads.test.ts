@@ -297,7 +297,8 @@ describe("the tail of a box", () => {
 describe("the timeline of a turn", () => {
   it("is what happened, in order", async () => {
     const turn = ours.ended[1] as Suspended;
-    const rows = await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 100);
+    const { entries: rows, isCut } = await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 100);
+    expect(isCut).toBe(false);
     const step = ["step", "call.made", "turn.state", "call.claimed", "call.settled", "call.applied"];
     expect(rows.map((row) => row.kind)).toEqual([
       "turn.queued",
@@ -319,8 +320,11 @@ describe("the timeline of a turn", () => {
       detail: { target: "echo", effect: "once" },
     });
     expect(rows.at(-1)).toMatchObject({ kind: "turn.ended", status: "success" });
-    expect(await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 4)).toEqual(rows.slice(0, 4));
-    expect(await fx.kernel.reads.timeline(OTHER, turn.agent_turn_id, 100)).toEqual([]);
+    const timeline = (limit: number) => fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, limit);
+    expect(await timeline(4)).toEqual({ entries: rows.slice(-4), isCut: true });
+    expect(await timeline(rows.length - 1)).toEqual({ entries: rows.slice(1), isCut: true });
+    expect(await timeline(rows.length)).toEqual({ entries: rows, isCut: false });
+    expect(await fx.kernel.reads.timeline(OTHER, turn.agent_turn_id, 100)).toEqual({ entries: [], isCut: false });
   });
 
   it("names the children and how they ended", async () => {
@@ -335,7 +339,7 @@ describe("the timeline of a turn", () => {
     if (made.outcome === "rejected") throw new Error(made.code);
     await fx.clock.advance(1_000);
     await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: made.agent_turn_id });
-    const rows = await fx.kernel.reads.timeline(PROJECT, parent.agent_turn_id, 100);
+    const { entries: rows } = await fx.kernel.reads.timeline(PROJECT, parent.agent_turn_id, 100);
     const of = (kind: string) => rows.filter((row) => row.kind === kind);
     expect(of("child.queued")).toMatchObject([{ agent_turn_id: made.agent_turn_id, name: child }]);
     expect(of("child.ended")).toMatchObject([{ status: "canceled", detail: { error_code: "canceled" } }]);
@@ -347,10 +351,25 @@ describe("the timeline of a turn", () => {
     const before = await fx.kernel.reads.timeline(PROJECT, first.agent_turn_id, 100);
     await fx.clock.advance(3_600_000);
     const late = await fx.started();
-    const rows = await fx.kernel.reads.timeline(PROJECT, late.agent_turn_id, 100);
+    const { entries: rows } = await fx.kernel.reads.timeline(PROJECT, late.agent_turn_id, 100);
     expect(rows.map((row) => row.kind)).toEqual(["turn.queued", "turn.state", "turn.state"]);
     expect(await fx.kernel.reads.timeline(PROJECT, first.agent_turn_id, 100)).toEqual(before);
     await fx.finish(late);
+  });
+
+  it("leaves older states out, and says so, where too many events of others lie between", async () => {
+    const turn = await fx.started();
+    await fx.query(
+      `insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at)
+       select $1, 'noise', 'turn_noise', 'state', 'running', 1, $2::timestamptz from generate_series(1, 50000)`,
+      [PROJECT, fx.clock.databaseTime()?.toISOString()],
+    );
+    const { entries, isCut } = await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 100);
+    expect([entries.map((row) => row.kind), isCut]).toEqual([["turn.queued"], true]);
+    await fx.finish(turn);
+    const ended = await fx.kernel.reads.timeline(PROJECT, turn.agent_turn_id, 100);
+    expect([ended.entries.map((row) => row.kind), ended.isCut]).toEqual([["turn.queued", "turn.ended"], true]);
+    await fx.query("delete from state.events where agent_turn_id = 'turn_noise'");
   });
 });
 

@@ -50,8 +50,19 @@ describe("adding an agent", () => {
     expect((await fx.get(`${AGENTS}/once`)).body.worker_target).toBe("first");
   });
 
+  it("makes one agent of many requests at once", async () => {
+    const targets = ["w1", "w2", "w3", "w4"];
+    const answers = await Promise.all(targets.map((worker_target) => make({ agent_id: "wanted", worker_target })));
+    const made = answers.filter(({ status }) => status === 201);
+    expect(made).toHaveLength(1);
+    expect(answers.filter(({ status }) => status === 409)).toHaveLength(3);
+    expect((await fx.get(`${AGENTS}/wanted`)).body).toEqual(made[0]?.body);
+  });
+
   it.each([
     [400, "agent_id", { worker_target: "w" }],
+    [400, "agent_id", { agent_id: "CON", worker_target: "w" }],
+    [400, "worker_target", { agent_id: "x", worker_target: "__proto__" }],
     [400, "agent_id", { agent_id: "a.b", worker_target: "w" }],
     [400, "worker_target", { agent_id: "x" }],
     [400, "worker_target", { agent_id: "x", worker_target: "a b" }],

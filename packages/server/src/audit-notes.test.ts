@@ -91,6 +91,33 @@ describe("the audit log", () => {
     expect((await notes()).length).toBe(before + 3);
   });
 
+  it("names the tools of an upload, also of one that failed half way", async () => {
+    const document = (...names: string[]) =>
+      `apiVersion: goondan.ai/v1\nkind: Tool\nmetadata: { name: up }\nspec:\n  placement: edge\n  exports:\n${names
+        .map((name) => `    - { name: ${name}, description: x, parameters: { type: object } }\n`)
+        .join("")}`;
+    const putTool: typeof fx.kernel.putTool = async (definition) => {
+      if (definition.tool_name === "up__broken") throw new Error("away");
+      return await fx.kernel.putTool(definition);
+    };
+    const server = await fx.another({ kernel: { ...fx.kernel, putTool } });
+    const upload = (...names: string[]) =>
+      fx.send("POST", TOOLS, { key: "operator", headers: yaml, payload: document(...names) }, server);
+    const before = (await notes()).length;
+    const whole = await upload("u1", "u2");
+    expect(whole.status, whole.text).toBe(201);
+    const failed = await upload("u1", "u3", "broken", "u4");
+    expect([failed.status, failed.body.error_code]).toEqual([500, "internal_error"]);
+    expect(failed.text).not.toContain("away");
+    expect((await upload("broken")).status).toBe(500); // nothing was stored
+    await server.close();
+    expect((await notes()).slice(before)).toMatchObject([
+      { kind: "api.uploadTools", code: "ok", detail: { tools: "up__u1 up__u2" } },
+      { kind: "api.uploadTools", code: "ok", detail: { tools: "up__u3" } },
+    ]);
+    expect(fx.warnings.at(-1)).toMatch(/Error: away/);
+  });
+
   it("that cannot be written does not fail the request; the operator is told", async () => {
     const putAudit = async () => {
       throw new Error("away");

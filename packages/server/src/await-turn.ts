@@ -1,15 +1,13 @@
 // Requests that wait for a turn to end.
 //
 //   W1. Waiting is only looking: whoever gives up, is cut off or meets a closing server changes nothing, and the turn goes on.
-//   W2. Requests that wait are counted by key and in all, so that one tenant cannot take every connection. One that does not
-//       wait takes no place.
+//   W2. A request that waits takes one of the waiting places, like a claim. One that does not wait takes none.
 //   W3. The place is taken before anything is committed: who is told to come again later has changed nothing.
 
 import type { Kernel, Row } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { NotFound } from "@tessera/protocol";
-import { HttpRefusal } from "./problem.ts";
-import type { ServerLimits } from "./server-limits.ts";
+import type { WaitingPlaces } from "./waiting-places.ts";
 
 export interface TurnWaits {
   /** The turn that `commit` answers, as soon as it has ended, or as it was when the wait was over. */
@@ -31,29 +29,9 @@ const LOOK_MAX_MS = 250;
 export function createTurnWaits(world: {
   readonly kernel: { readonly reads: Pick<Kernel["reads"], "turn"> };
   readonly clock: Clock;
-  readonly limits: Pick<ServerLimits, "longPollsMax" | "longPollsPerKeyMax">;
+  readonly places: WaitingPlaces;
 }): TurnWaits {
-  const { kernel, clock, limits } = world;
-  const waiting = new Map<string, number>();
-  let all = 0;
-
-  function enter(keyId: string): void {
-    const own = waiting.get(keyId) ?? 0;
-    if (own >= limits.longPollsPerKeyMax || all >= limits.longPollsMax) {
-      throw new HttpRefusal("rate_limited", "too many requests of this key wait at the same time", {
-        headers: { "retry-after": "1" },
-      });
-    }
-    waiting.set(keyId, own + 1);
-    all += 1;
-  }
-
-  function leave(keyId: string): void {
-    const own = (waiting.get(keyId) ?? 1) - 1;
-    if (own === 0) waiting.delete(keyId);
-    else waiting.set(keyId, own);
-    all -= 1;
-  }
+  const { kernel, clock, places } = world;
 
   async function look({ project_id, waitMs, stopped }: TurnWait, agent_turn_id: string): Promise<Row> {
     const until = clock.monotonicMs() + waitMs;
@@ -81,11 +59,11 @@ export function createTurnWaits(world: {
 
   return {
     async forEnd(wait) {
-      if (wait.waitMs > 0) enter(wait.key_id); // W2
+      if (wait.waitMs > 0) places.enter(wait.key_id); // W2
       try {
         return await look(wait, await wait.commit()); // W3
       } finally {
-        if (wait.waitMs > 0) leave(wait.key_id);
+        if (wait.waitMs > 0) places.leave(wait.key_id);
       }
     },
   };

@@ -3,15 +3,17 @@
 //   B1. Order: the wire (headers, Host, Origin) → address → route → key, ids, project, role, rate → body → handler. Every step
 //       may end it, and every end is problem JSON with a request id.
 //   B2. A route without roles cannot be registered (R1 in route-spec.ts).
-//   B3. Nothing but the route's own kind of body is read; without a parser for its type the answer is 415.
+//   B3. Nothing but the route's own kind of body is read; without a parser for its type the answer is 415 and says which types
+//       the route reads.
 //   B4. A stream is pulled as fast as its reader reads, and no faster; it ends with its connection. One that nobody reads is cut.
 
 import { Readable } from "node:stream";
 import type { Clock, Ids } from "@tessera/kernel";
 import { CGError, NotFound, parseJson } from "@tessera/protocol";
-import { type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
+import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Access } from "./access.ts";
 import { answerClientError } from "./client-error.ts";
+import { corsHeaders, preflightHeaders } from "./cors.ts";
 import type { HostGuard } from "./host-guard.ts";
 import { describeFault, HttpRefusal, PROBLEM_TYPE, problemOf } from "./problem.ts";
 import { type ApiRequest, methodsOf, type RouteSpec, routerPath } from "./route-spec.ts";
@@ -19,6 +21,8 @@ import type { ServerLimits } from "./server-limits.ts";
 import { cutWhenStalled } from "./stalled-stream.ts";
 import { FORM_TYPE, readForm, UPLOAD_BODY_BYTES_MAX, type Upload, YAML_TYPES } from "./upload.ts";
 import { checkBodyHeaders, checkSingleHeaders, endAfterAnswer, isUnread } from "./wire-guard.ts";
+
+const JSON_TYPE = "application/json";
 
 export interface AppWorld {
   readonly clock: Clock;
@@ -67,7 +71,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
   app.decorateRequest("identity", null);
 
   function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-    const problem = problemOf(error, request.id);
+    const problem = problemOf(isUnreadType(error) ? unreadType(request) : error, request.id);
     if (problem.status >= 500) {
       const route = request.routeOptions?.url ?? "no route";
       onWarning(`request ${request.id} (${request.method} ${route}) failed: ${describeFault(error)}`);
@@ -77,12 +81,13 @@ export function buildApp(world: AppWorld): FastifyInstance {
     return reply.code(problem.status).headers(problem.headers).type(PROBLEM_TYPE).send(problem.body);
   }
 
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     const spec = request.routeOptions.config?.spec;
     const isAboutHealth = spec?.tag === "health";
     if (closing.aborted && !isAboutHealth) throw new CGError("shutting_down", "this server is stopping");
     checkSingleHeaders(request.raw);
     hosts.check({ host: request.headers.host, origin: request.headers.origin });
+    reply.headers(corsHeaders(request.headers));
     access.admitAddress(request.ip);
     if (spec === undefined) return; // no route: the not-found handler answers
     const authorization = request.headers.authorization ?? null;
@@ -103,18 +108,19 @@ export function buildApp(world: AppWorld): FastifyInstance {
     if (roles === undefined || roles.length === 0) throw new Error(`${method} ${url} does not say who may use it`); // B2
   });
   app.setErrorHandler((error, request, reply) => sendProblem(error, request, reply));
-  app.setNotFoundHandler((request, reply) => sendProblem(notThere(world.routes, request), request, reply));
+  app.setNotFoundHandler((request, reply) => {
+    const methods = methodsOf(world.routes, request.url.split("?")[0] ?? "");
+    const preflight = preflightHeaders(request.method, request.headers, methods);
+    if (preflight !== null) return reply.code(204).headers(preflight).send();
+    return sendProblem(notThere(methods), request, reply);
+  });
 
   app.register(async (scope) => {
-    scope.addContentTypeParser(
-      "application/json",
-      { parseAs: "buffer" },
-      async (request: FastifyRequest, body: Buffer) => {
-        if (body.byteLength === 0) return undefined;
-        const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
-        return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
-      },
-    );
+    scope.addContentTypeParser(JSON_TYPE, { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+      if (body.byteLength === 0) return undefined;
+      const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
+      return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
+    });
     for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, world);
   });
   app.register(async (scope) => {
@@ -196,8 +202,21 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-function notThere(routes: readonly RouteSpec[], request: FastifyRequest): CGError {
-  const methods = methodsOf(routes, request.url.split("?")[0] ?? "");
+function isUnreadType(error: unknown): boolean {
+  return error instanceof errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE;
+}
+
+/** B3 */
+function unreadType(request: FastifyRequest): HttpRefusal {
+  const isUpload = request.routeOptions.config?.spec?.body === "upload";
+  const types = isUpload ? [...YAML_TYPES, FORM_TYPE] : [JSON_TYPE];
+  return new HttpRefusal("unsupported_media_type", `send the body with the Content-Type ${types.join(" or ")}`, {
+    headers: { accept: types.join(", ") },
+    details: { field: "Content-Type", accepted: types },
+  });
+}
+
+function notThere(methods: readonly string[]): CGError {
   if (methods.length === 0) return new NotFound("there is no such path");
   return new HttpRefusal("method_not_allowed", `this path knows ${methods.join(", ")}`, {
     headers: { allow: methods.join(", ") },

@@ -102,6 +102,38 @@ describe("boxes in bulk", () => {
   });
 });
 
+describe("cards that are too large for one answer", () => {
+  const large = Array.from({ length: 40 }, (_, n) => `large${n}`);
+  const refused = [413, "payload_too_large"];
+
+  beforeAll(async () => {
+    const text = "x".repeat(700_000);
+    const common = { project_id: PROJECT, type: "task.instruction", author_id: "a", content: { text } };
+    for (const card_id of large) await fx.kernel.putCard({ ...common, card_id });
+    await fx.kernel.putBox({ project_id: PROJECT, box_id: "large", card_ids: large });
+  });
+
+  it("are refused in bulk", async () => {
+    const cards = await fx.post(`${CARDS}/batch`, { card_ids: large }, "viewer");
+    expect([cards.status, cards.body.error_code]).toEqual(refused);
+    const boxes = await fx.post(`${BOXES}/batch`, { box_ids: ["large"], hydrate: true }, "viewer");
+    expect([boxes.status, boxes.body.error_code]).toEqual(refused);
+    expect((await fx.post(`${CARDS}/batch`, { card_ids: large.slice(0, 5) }, "viewer")).status).toBe(200);
+  });
+
+  it("make the pages of a box shorter, and none is left out", async () => {
+    const found: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null; ) {
+      const more: string = cursor === "" ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+      const page = await fx.get(`${BOXES}/large/cards?limit=500${more}`);
+      expect(page.text.length).toBeLessThan(40 * 700_000);
+      found.unshift(...page.body.cards.map((card: { card_id: string }) => card.card_id));
+      cursor = page.body.next_cursor;
+    }
+    expect(found).toEqual(large);
+  });
+});
+
 describe("cards", () => {
   const read = (json: unknown) => fx.post(`${CARDS}/batch`, json, "viewer");
 

@@ -1,12 +1,10 @@
 // Which claims are being answered: how many may wait, and what a repeated one means.
 //
-//   P1. Waiting claims are counted by key, so that one tenant cannot take the places of the others, and in all. A claim
-//       that does not wait takes no place.
+//   P1. A waiting claim takes one of the waiting places, a claim that does not wait takes none.
 //   P2. A claim that comes again with its claim id was given up by its client, who may have gone unnoticed: the earlier
 //       one is ended first. Otherwise it could take calls after the later one was answered, and nobody would run them.
 
-import { HttpRefusal } from "./problem.ts";
-import type { ServerLimits } from "./server-limits.ts";
+import type { WaitingPlaces } from "./waiting-places.ts";
 
 export interface ClaimPoll {
   readonly key_id: string;
@@ -24,24 +22,8 @@ interface Running {
   readonly ended: Promise<void>;
 }
 
-export function createClaimPolls(limits: Pick<ServerLimits, "longPollsMax" | "longPollsPerKeyMax">): ClaimPolls {
-  const waiting = new Map<string, number>();
+export function createClaimPolls(places: WaitingPlaces): ClaimPolls {
   const running = new Map<string, Running>();
-  let all = 0;
-
-  function enter(keyId: string): void {
-    const own = waiting.get(keyId) ?? 0;
-    if (own >= limits.longPollsPerKeyMax || all >= limits.longPollsMax) throw tooManyPolls();
-    waiting.set(keyId, own + 1);
-    all += 1;
-  }
-
-  function leave(keyId: string): void {
-    const own = (waiting.get(keyId) ?? 1) - 1;
-    if (own === 0) waiting.delete(keyId);
-    else waiting.set(keyId, own);
-    all -= 1;
-  }
 
   return {
     async run({ key_id, claim_id, wait_ms }, gone, work) {
@@ -53,11 +35,11 @@ export function createClaimPolls(limits: Pick<ServerLimits, "longPollsMax" | "lo
       try {
         earlier?.superseded.abort();
         await earlier?.ended; // P2
-        if (wait_ms > 0) enter(key_id); // P1
+        if (wait_ms > 0) places.enter(key_id); // P1
         try {
           return await work(AbortSignal.any([gone, own.superseded.signal]));
         } finally {
-          if (wait_ms > 0) leave(key_id);
+          if (wait_ms > 0) places.leave(key_id);
         }
       } finally {
         if (name !== null && running.get(name) === own) running.delete(name);
@@ -65,8 +47,4 @@ export function createClaimPolls(limits: Pick<ServerLimits, "longPollsMax" | "lo
       }
     },
   };
-}
-
-function tooManyPolls(): HttpRefusal {
-  return new HttpRefusal("rate_limited", "too many claims wait at the same time", { headers: { "retry-after": "1" } });
 }

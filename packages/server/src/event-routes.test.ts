@@ -203,6 +203,18 @@ describe("H17: too many streams", () => {
     await server.close();
   });
 
+  it("one project cannot take all places with many keys", async () => {
+    const server = await fx.another({ limits: { streamsMax: 10, streamsPerProjectMax: 3, streamsPerKeyMax: 2 } });
+    const own = [await listen("", { server }), await listen("", { server })];
+    own.push(await listen("", { server, key: "operator" }), await listen("", { server, key: "operator" }));
+    expect(own.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect((await listen("", { server, key: "admin" })).status).toBe(200); // a key of all projects counts alone
+    own[0]?.close();
+    const isFree = async () => (await listen("", { server, key: "operator" })).status === 200;
+    await waitFor(isFree, { what: "the place that was given back" });
+    await server.close();
+  });
+
   it("a client that goes gives its place back, whenever it goes", async () => {
     const server = await fx.another({ limits: { streamsPerKeyMax: 1 } });
     for (let n = 0; n < 5; n += 1) {

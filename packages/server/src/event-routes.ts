@@ -1,7 +1,8 @@
 // GET …/events: what happens in a project, as it happens.
 //
-//   E1. Streams stay open, so they are counted: of each key, so that one tenant cannot take the places of the others, and in all.
-//       One too many is told 429 and nobody else notices (faults H17).
+//   E1. Streams stay open, so they are counted: of each key, of the keys of one project together (its administrator can make any
+//       number of them), so that one tenant cannot take the places of the others, and in all. One too many is told 429 and
+//       nobody else notices (faults H17).
 //   E2. Without a cursor a stream begins with what happens after the request was accepted.
 //   E3. A client that comes back says Last-Event-ID by itself and repeats its address, so the header counts before `after`.
 
@@ -23,7 +24,7 @@ export interface EventWorld {
   };
   readonly feeds: EventFeeds;
   readonly clock: Clock;
-  readonly limits: Pick<ServerLimits, "streamsMax" | "streamsPerKeyMax">;
+  readonly limits: Pick<ServerLimits, "streamsMax" | "streamsPerProjectMax" | "streamsPerKeyMax">;
   /** Whether the key of this request still counts. */
   isKeyGood(request: ApiRequest): Promise<boolean>;
 }
@@ -46,25 +47,29 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
   const open = new Map<string, number>();
   let all = 0;
 
-  function enter(keyId: string): void {
-    const own = open.get(keyId) ?? 0;
-    if (own >= limits.streamsPerKeyMax || all >= limits.streamsMax) throw tooManyStreams(); // E1
-    open.set(keyId, own + 1);
+  function enter({ key_id, project_id }: ApiRequest["key"]): void {
+    const isFull =
+      (open.get(key_id) ?? 0) >= limits.streamsPerKeyMax ||
+      (project_id !== null && (open.get(projectName(project_id)) ?? 0) >= limits.streamsPerProjectMax);
+    if (isFull || all >= limits.streamsMax) throw tooManyStreams(); // E1
+    for (const name of namesOf({ key_id, project_id })) open.set(name, (open.get(name) ?? 0) + 1);
     all += 1;
   }
 
-  function leave(keyId: string): void {
-    const own = (open.get(keyId) ?? 1) - 1;
-    if (own === 0) open.delete(keyId);
-    else open.set(keyId, own);
+  function leave(key: ApiRequest["key"]): void {
+    for (const name of namesOf(key)) {
+      const left = (open.get(name) ?? 1) - 1;
+      if (left === 0) open.delete(name);
+      else open.set(name, left);
+    }
     all -= 1;
   }
 
-  async function* counted(keyId: string, order: EventStreamOrder): AsyncGenerator<string> {
+  async function* counted(key: ApiRequest["key"], order: EventStreamOrder): AsyncGenerator<string> {
     try {
       yield* eventStream(world, order);
     } finally {
-      leave(keyId);
+      leave(key);
     }
   }
 
@@ -75,18 +80,18 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
 
   async function stream(request: ApiRequest): Promise<ApiAnswer> {
     const { agent_id, agent_turn_id } = request.query;
-    const { key_id } = request.key;
+    const { key } = request;
     if (agent_id !== undefined) parseId(agent_id, "agent_id");
     if (agent_turn_id !== undefined) parseId(agent_turn_id, "agent_turn_id");
     const said = cursorOf(request);
     const project_id = request.param("project");
-    enter(key_id); // E1: before the store is asked for anything
+    enter(key); // E1: before the store is asked for anything
     const after = await begin(request, said).catch((error: unknown) => {
-      leave(key_id);
+      leave(key);
       throw error;
     });
     const stopped = request.stopped();
-    const events = counted(key_id, {
+    const events = counted(key, {
       ...{ project_id, after, stopped, isKeyGood: () => world.isKeyGood(request) },
       ...(agent_id === undefined ? {} : { agent_id }),
       ...(agent_turn_id === undefined ? {} : { agent_turn_id }),
@@ -126,6 +131,14 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
 async function* begun(first: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
   yield first;
   yield* rest;
+}
+
+/** A name that no key has. */
+const projectName = (projectId: string): string => `project/${projectId}`;
+
+/** What a stream counts for (E1). */
+function namesOf({ key_id, project_id }: Pick<ApiRequest["key"], "key_id" | "project_id">): string[] {
+  return project_id === null ? [key_id] : [key_id, projectName(project_id)];
 }
 
 /** E3 */

@@ -5,7 +5,7 @@ import type { EventRow } from "@tessera/kernel";
 import { VirtualClock } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
 import { createEventFeeds } from "./event-feed.ts";
-import { type EventStreamOrder, eventStream } from "./event-stream.ts";
+import { type EventStreamOrder, eventStream, HEARTBEAT_MS } from "./event-stream.ts";
 
 const eventOf = (seq: number): EventRow => ({
   ...{ seq, agent_id: "a", agent_turn_id: "t", kind: "state", status: "running", turn_epoch: 1 },
@@ -43,7 +43,8 @@ async function world() {
   return { clock, feeds, looks, state, open, add, gone };
 }
 
-const idsIn = (text: string) => [...text.matchAll(/^id: (\d+)$/gm)].map(([, id]) => Number(id));
+/** Of events: a number without one only says where the stream stands. */
+const idsIn = (text: string) => [...text.matchAll(/^id: (\d+)\nevent: /gm)].map(([, id]) => Number(id));
 const numbers = (from: number, to: number) => Array.from({ length: to - from + 1 }, (_, n) => from + n);
 
 /** What comes until `count` events have come. */
@@ -118,6 +119,20 @@ describe("a stream of events", () => {
     const resumed = open({ after: 10 });
     expect(await take(resumed, clock, 1_200)).toEqual(numbers(11, 1_210));
     await Promise.all([quick.return(undefined), resumed.return(undefined)]);
+  });
+
+  it("says where it stands before its first event, and when its filter lets nothing pass, so that no gap follows a cut", async () => {
+    const { clock, open, add } = await world();
+    add(5);
+    const quiet = open({ after: 3, agent_id: "nobody" });
+    expect((await quiet.next()).value).toMatch(/\n\nid: 3\n\n$/);
+    expect((await quiet.next()).value).toBe("id: 5\n\n");
+    const beat = quiet.next();
+    await clock.advance(1_000);
+    add(4);
+    await clock.advance(HEARTBEAT_MS);
+    expect((await beat).value).toBe(": \nid: 9\n\n");
+    await quiet.return(undefined);
   });
 
   it("ends when its client has gone, and the feed with its last listener", async () => {

@@ -39,6 +39,7 @@ import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./repor
 import { bodyReader, checkResultDepth, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
 import { type ApiAnswer, type ApiRequest, EXECUTORS, type RouteSpec } from "./route-spec.ts";
 import type { ServerLimits } from "./server-limits.ts";
+import type { WaitingPlaces } from "./waiting-places.ts";
 import type { WorkBells } from "./work-bells.ts";
 
 export interface ExecutorWorld {
@@ -48,6 +49,7 @@ export interface ExecutorWorld {
   readonly clock: Clock;
   readonly bells: WorkBells;
   readonly limits: ServerLimits;
+  readonly places: WaitingPlaces;
 }
 
 const readClaim = bodyReader(ClaimBody);
@@ -58,7 +60,7 @@ const readReport = bodyReader(ReportBody);
 
 export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   const { kernel, limits } = world;
-  const polls = createClaimPolls(limits);
+  const polls = createClaimPolls(world.places);
 
   async function claim(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = request.param("project");

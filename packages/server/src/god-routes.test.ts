@@ -93,6 +93,34 @@ describe("calling an internal tool in an agent's name", () => {
     expect(turn).toMatchObject({ ended_at: null });
   });
 
+  it("answers 503 shutting_down when the server closes meanwhile, and says which turn goes on", async () => {
+    const closing = await fx.another();
+    const before = await fx.kernel.reads.turns(PROJECT);
+    const json = { caller_agent_id: "boss" };
+    const asked = fx.send("POST", `${GOD}/pmo/provision_agent:call`, { key: "admin1", json }, closing);
+    const isWaiting = async () => (await fx.kernel.reads.turns(PROJECT)).length > before.length && fx.clock.pending > 0;
+    await waitFor(isWaiting, { what: "the request to wait" });
+    await closing.close();
+    const { status, body, headers } = await asked;
+    expect([status, body.error_code, headers["retry-after"]]).toEqual([503, "shutting_down", "1"]);
+    const { agent_turn_id } = body.error_detail;
+    expect(await fx.kernel.reads.turn(PROJECT, agent_turn_id)).toMatchObject({ ended_at: null });
+    const notes = (await fx.kernel.reads.audit(PROJECT)).filter((row) => row.agent_turn_id === agent_turn_id);
+    expect(notes).toMatchObject([{ kind: "api.godCallPmo", code: "ok" }]);
+  });
+
+  it("notes what was committed for the audit, also when nobody waits for its end", async () => {
+    const answer = await fx.answered(call({ caller_agent_id: "boss", timeout_seconds: 1 }));
+    expect(answer.status).toBe(400);
+    const { agent_turn_id } = answer.body.error_detail;
+    const noted = async () =>
+      (await fx.kernel.reads.audit(PROJECT)).find((row) => row.agent_turn_id === agent_turn_id) ?? null;
+    expect(await waitFor(noted, { what: "the note" })).toMatchObject({
+      ...{ kind: "api.godCallPmo", code: "ok", principal: fx.keyIds.admin1 },
+      detail: { tool: "provision_agent" },
+    });
+  });
+
   it.each([
     [400, "caller_agent_id", {}],
     [400, "timeout_seconds", { caller_agent_id: "boss", timeout_seconds: 0 }],

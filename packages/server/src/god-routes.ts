@@ -2,7 +2,8 @@
 //
 //   G1. Without the switch these routes do not exist: they are answered like any unknown path.
 //   G2. Both go the ways that agents go (a committed call, a stop); nothing is written past the kernel's functions.
-//   G3. A call that takes longer than it was given is answered 400 `tool_timeout`; it goes on and is found by its turn.
+//   G3. A call that takes longer than it was given is answered 400 `tool_timeout`, one whose server closes meanwhile 503
+//       `shutting_down`; it goes on and is found by its turn.
 
 import { CHANNEL_DEFAULT, errorOf, NotFound } from "@tessera/protocol";
 import Type from "typebox";
@@ -10,7 +11,7 @@ import { closed, Facts, Id, idQuery, oneOf, orNull, Text } from "./api-schemas.t
 import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { existingProject } from "./existing-project.ts";
 import type { ManagementWorld } from "./management-world.ts";
-import { HttpRefusal } from "./problem.ts";
+import { HttpRefusal, PartlyDone } from "./problem.ts";
 import { given } from "./query-values.ts";
 import { refused } from "./refusals.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
@@ -72,20 +73,18 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
     const { timeout_seconds = TIMEOUT_SECONDS.default } = wanted;
     const after_execution = wanted.after_execution === "terminate" ? "terminate" : "suspend";
     const order = { project_id, channel_id, caller_agent_id, tool_name, arguments: args, after_execution } as const;
+    const stopped = request.stopped();
     const turn = await waits.forEnd({
       project_id,
       key_id: request.key.key_id,
       waitMs: timeout_seconds * 1_000,
-      stopped: request.stopped(),
+      stopped,
       commit: async () => (await toolCalls.requestInternal({ ...order, ...given({ trace_id }) })).agent_turn_id,
     });
     const agent_turn_id = String(turn.agent_turn_id);
     if (!hasEnded(turn)) {
-      throw new HttpRefusal("tool_timeout", `${tool_name} did not answer within ${timeout_seconds} s`, {
-        status: 400, // G3
-        details: { agent_turn_id },
-        made: { turn: agent_turn_id },
-      });
+      const late = stopped.aborted ? closing(agent_turn_id) : tooLate(tool_name, timeout_seconds, agent_turn_id);
+      throw new PartlyDone(late, { turn: agent_turn_id }); // G3
     }
     return await answerOf(project_id, agent_turn_id);
   }
@@ -161,6 +160,15 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
 
 function unknownAgent(agentId: string, field: string): NotFound {
   return new NotFound(`there is no agent ${agentId} in this project`, { code: "agent_not_found", details: { field } });
+}
+
+function tooLate(toolName: string, seconds: number, agent_turn_id: string): HttpRefusal {
+  const details = { agent_turn_id };
+  return new HttpRefusal("tool_timeout", `${toolName} did not answer within ${seconds} s`, { status: 400, details });
+}
+
+function closing(agent_turn_id: string): HttpRefusal {
+  return new HttpRefusal("shutting_down", "this server is stopping; the call goes on", { details: { agent_turn_id } });
 }
 
 function notOf(turnId: string, field: string, value: string) {

@@ -41,6 +41,7 @@ const ROWS: readonly Row[] = [
   { row: "H5", what: "YAML on a JSON route", request: { key: "executor", headers: { "content-type": "application/yaml" }, payload: "{}" }, status: 415, code: "unsupported_media_type" },
   { row: "H5", what: "JSON on the upload route", url: TOOLS, request: { key: "operator", json: {} }, status: 415, code: "unsupported_media_type" },
   { row: "H5", what: "a body without a type", request: { key: "executor", headers: { "content-length": "2" }, payload: "{}" }, status: 415, code: "unsupported_media_type" },
+  { row: "H5", what: "YAML on a route without a body", url: `/projects/${PROJECT}/bootstrap`, request: { key: "operator", headers: { "content-type": "application/yaml" }, payload: "{}" }, status: 415, code: "unsupported_media_type" },
   { row: "H6", what: "a gzip body", request: { key: "executor", headers: { "content-encoding": "gzip" }, json: {} }, status: 413, code: "payload_too_large" },
   { row: "H6", what: "an unknown coding", request: { key: "executor", headers: { "content-encoding": "rot13" }, json: {} }, status: 415, code: "unsupported_media_type" },
   { row: "H7", what: "JSON 65 deep", request: json(deep(65)), status: 400, code: "too_deep" },

@@ -1,5 +1,6 @@
 // API keys over HTTP: shown once, and an administrator of one project stays in it.
 
+import { waitFor } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../test/fixture.ts";
 import { useManagement } from "../test/management-fixture.ts";
@@ -39,10 +40,20 @@ describe("making a key", () => {
     [400, "label", { role: "viewer", label: "x".repeat(201) }],
     [400, "label", { role: "viewer", label: "two\nlines" }],
     [400, "secret", { role: "viewer", secret: "x" }],
+    [400, "project_id", { role: "viewer", project_id: "NUL" }],
     [404, "project_id", { role: "viewer", project_id: "nowhere" }],
   ])("answers %i and names %s", async (status, field, json) => {
     const answer = await make(json);
     expect([answer.status, answer.body.error_detail.field]).toEqual([status, field]);
+  });
+
+  it("is noted in the audit of its project, with the key that was made and never with its text", async () => {
+    const { key_id, key } = (await make({ role: "admin", project_id: PROJECT })).body;
+    const noted = async () =>
+      (await fx.kernel.reads.audit(PROJECT)).find((row) => (row.detail as { key?: string }).key === key_id) ?? null;
+    const note = await waitFor(noted, { what: "the note" });
+    expect(note).toMatchObject({ kind: "api.createKey", principal: fx.keyIds.admin, detail: { key_role: "admin" } });
+    expect(JSON.stringify(note)).not.toContain(key);
   });
 
   it("is for administrators", async () => {

@@ -10,7 +10,7 @@ import { SERVER_LIMITS } from "./server-limits.ts";
 const fx = useManagement();
 const nothing = {} as never;
 const ROUTES = managementRoutes({
-  ...{ kernel: nothing, cursors: nothing, tools: nothing, clock: nothing },
+  ...{ kernel: nothing, cursors: nothing, tools: nothing, clock: nothing, places: nothing },
   ...{ limits: SERVER_LIMITS, ports: { isGodEnabled: true } },
 });
 /** The path with an id at each of its places, `x1` where none is given. */
@@ -66,9 +66,12 @@ describe.each(named(ROUTES.filter((route) => route.path.includes(":project"))))(
 
   it("refuses ids that are none, by their names", async () => {
     for (const name of paramsOf(route.path)) {
-      const url = urlOf(route, { project: PROJECT, [name]: "a%2Eb" });
+      const isName = route.names?.includes(name) === true;
+      const url = urlOf(route, { project: PROJECT, [name]: isName ? "a%0Ab" : "a%2Eb" });
       const answer = await fx.send(route.method, url, { key: "admin" });
-      expect([answer.status, answer.body.error_code]).toEqual([400, "invalid_id"]);
+      const expected = isName ? [400, "bad_request", name] : [400, "invalid_id"];
+      const field = isName ? [answer.body.error_detail?.field] : [];
+      expect([answer.status, answer.body.error_code, ...field]).toEqual(expected);
     }
   });
 });

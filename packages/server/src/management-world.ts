@@ -7,6 +7,7 @@ import type { PageCursors } from "./page-cursor.ts";
 import type { ProductPorts } from "./product-ports.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import type { ToolDocuments } from "./tool-documents.ts";
+import type { WaitingPlaces } from "./waiting-places.ts";
 
 export interface ManagementWorld {
   readonly kernel: Kernel;
@@ -17,4 +18,5 @@ export interface ManagementWorld {
   readonly ports: ProductPorts;
   readonly clock: Clock;
   readonly limits: ServerLimits;
+  readonly places: WaitingPlaces;
 }

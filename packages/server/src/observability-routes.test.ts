@@ -1,5 +1,6 @@
 // What happened, over HTTP: the report and its span, dead letters, the audit log, the invariants.
 
+import { waitFor } from "@tessera/testkit";
 import { beforeAll, describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../test/fixture.ts";
 import { useManagement } from "../test/management-fixture.ts";
@@ -39,11 +40,15 @@ describe("the report", () => {
   it("begins a day before its end when only the end is said", async () => {
     const answer = await fx.get(`${OBSERVABILITY}/report?until=2026-05-02T08:00:00Z`);
     expect(answer.body.since).toBe("2026-05-01T08:00:00.000Z");
+    const first = await fx.get(`${OBSERVABILITY}/report?until=0001-01-01T00:00:00Z`);
+    expect([first.status, first.body.since]).toEqual([200, "0001-01-01T00:00:00.000Z"]); // there is no day before
   });
 
   it.each([
     ["since", "since=2026-02-01T00:00:00Z&until=2026-01-01T00:00:00Z"],
     ["since", "since=yesterday"],
+    ["since", "since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:01Z"],
+    ["since", "since=2025-01-01T00:00:00Z"],
     ["until", "until=2026-02-30T00:00:00Z"],
     ["jaeger", "jaeger=http://127.0.0.1:16686"],
     ["max_otel_traces", "max_otel_traces=1"],
@@ -71,6 +76,40 @@ describe("the audit log", () => {
     const codes = rows.filter((row) => row.kind === "test").map((row) => row.code);
     expect(codes).toEqual(["n4", "n3", "n2", "n1", "n0"]);
     expect((await fx.get(`${OBSERVABILITY}/audit`, "operator")).status).toBe(403);
+  });
+});
+
+describe("the audit log of the store", () => {
+  it("has what belongs to no project, and names a project that is gone, each entry once, the newest first", async () => {
+    await fx.kernel.putProject({ project_id: "p_gone" });
+    expect((await fx.send("DELETE", "/projects/p_gone", { key: "admin" })).status).toBe(204);
+    const noted = () => fx.pages("/store/audit", "entries", 2, "admin");
+    const isNoted = async () => (await noted()).some(({ kind }) => kind === "api.deleteProject");
+    await waitFor(isNoted, { what: "the note" });
+    await fx.kernel.putAudit({ project_id: null, kind: "test", code: "older" });
+    await fx.kernel.putAudit({ project_id: null, kind: "test", code: "newer" });
+    const [newest, next, deleted] = await noted();
+    expect([newest, next]).toMatchObject([
+      { project_id: null, code: "newer" },
+      { project_id: null, code: "older" },
+    ]);
+    expect(deleted).toMatchObject({
+      ...{ project_id: null, kind: "api.deleteProject", code: "ok", principal: fx.keyIds.admin },
+      detail: { project_id: "p_gone" },
+    });
+    const ids = (await noted()).map(({ audit_id }) => audit_id);
+    expect(new Set(ids).size).toBe(ids.length);
+  });
+
+  it("is for an administrator of all projects", async () => {
+    expect((await fx.get("/store/audit", "admin1")).status).toBe(403);
+    expect((await fx.get("/store/audit", "allViewer")).status).toBe(403);
+  });
+
+  it("takes no cursor of a project's", async () => {
+    const { next_cursor } = (await fx.get(`${OBSERVABILITY}/audit?limit=1`, "admin")).body;
+    expect(next_cursor).not.toBeNull();
+    expect((await fx.get(`/store/audit?cursor=${encodeURIComponent(next_cursor)}`, "admin")).status).toBe(400);
   });
 });
 

@@ -2,7 +2,10 @@
 //
 //   O1. Nothing here makes the server fetch anything: there is no address to give, so traces are looked at where they are
 //       collected (no jaeger URL as in CommonGround).
-//   O2. The invariants are about the whole store, so only an administrator of all projects may ask for them.
+//   O2. The invariants and the audit of the store are about no project, so only an administrator of all projects may ask for them.
+//   O3. An entry of the audit log is in exactly one list: its project's, or the store's where it has none (what is about all projects,
+//       what was asked of a project that is gone).
+//   O4. A report covers SPAN_MAX_MS at most: it reads every call of its span.
 
 import type { Row } from "@tessera/kernel";
 import { BadRequest, errorOf } from "@tessera/protocol";
@@ -16,7 +19,9 @@ import { flagIn, limitOf, timeIn } from "./query-values.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "./route-spec.ts";
 
 const LIMIT = { max: 500, default: 100 };
-const SPAN_DEFAULT_MS = 86_400_000;
+const DAY_MS = 86_400_000;
+const SPAN_DAYS_MAX = 31;
+const SPAN_MAX_MS = SPAN_DAYS_MAX * DAY_MS;
 /** The first moment that both a query and the store can write. */
 const TIME_MIN_MS = Date.parse("0001-01-01T00:00:00Z");
 
@@ -44,7 +49,7 @@ const DeadLetterDocument = named("DeadLetter", {
 });
 const AuditDocument = named("AuditEntry", {
   audit_id: Count,
-  project_id: Id,
+  project_id: orNull(Id),
   kind: Text,
   code: Text,
   tool_call_id: orNull(Id),
@@ -76,32 +81,51 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
     if (until !== null && Date.parse(since) > Date.parse(until)) {
       throw new BadRequest("since must not be later than until", { details: { field: "since" } });
     }
+    if (end.getTime() - Date.parse(since) > SPAN_MAX_MS) {
+      const message = `since may be at most ${SPAN_DAYS_MAX} days before until (default: now); ask for one span after the other`;
+      throw new BadRequest(message, { details: { field: "since" } }); // O4
+    }
     const projectId = await existingProject(kernel, request);
     return { status: 200, body: { since, until, ...(await reads.activity(projectId, { since, until })) } };
   }
 
-  /** A list by a number that grows, the newest first. */
+  /** A project's list by a number that grows, the newest first. */
   async function newestFirst(
     request: ApiRequest,
     plural: string,
     column: string,
     read: (projectId: string, limit: number, before?: number) => Promise<Row[]>,
   ): Promise<ApiAnswer> {
-    const limit = limitOf(request.query, LIMIT);
+    limitOf(request.query, LIMIT); // a mistake in it is told before anything is read
     const projectId = await existingProject(kernel, request);
+    return await pageBefore(request, `${plural}/${projectId}`, plural, column, (limit, before) =>
+      read(projectId, limit, before),
+    );
+  }
+
+  async function pageBefore(
+    request: ApiRequest,
+    list: string,
+    plural: string,
+    column: string,
+    read: (limit: number, before?: number) => Promise<Row[]>,
+  ): Promise<ApiAnswer> {
     return await answerPage<Row>(cursors, request, {
-      list: `${plural}/${projectId}`,
+      list,
       plural,
-      limit,
+      limit: limitOf(request.query, LIMIT),
       placeOf: (row) => String(row[column]),
-      read: (after, count) => (after === null ? read(projectId, count) : read(projectId, count, Number(after))),
+      read: (after, count) => (after === null ? read(count) : read(count, Number(after))),
     });
   }
 
+  async function storeAudit(request: ApiRequest): Promise<ApiAnswer> {
+    requireAllProjects(request, "read the audit log of the store");
+    return await pageBefore(request, "store_audit", "entries", "audit_id", reads.storeAudit); // O3
+  }
+
   async function verify(request: ApiRequest): Promise<ApiAnswer> {
-    if (request.key.project_id !== null) {
-      throw new HttpRefusal("forbidden", "only an administrator of all projects may verify the store"); // O2
-    }
+    requireAllProjects(request, "verify the store");
     const drained = flagIn(request.query, "drained") ?? false;
     if (ports.verify === undefined) throw errorOf("not_implemented", "this process does not verify its store");
     return { status: 200, body: await ports.verify({ drained }) };
@@ -120,7 +144,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       roles: READERS,
       handle: report,
       query: {
-        since: time("The beginning; default: a day before the end."),
+        since: time(`The beginning, at most ${SPAN_DAYS_MAX} days before the end; default: a day before it.`),
         until: time("The end; default: now."),
       },
       answers: { 200: ReportDocument },
@@ -148,6 +172,18 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       handle: (request) => newestFirst(request, "entries", "audit_id", reads.audit),
     },
     {
+      id: "listStoreAudit",
+      tag: "observability",
+      summary:
+        "List what was changed or refused outside of any project, the newest first; only for an administrator of all projects.",
+      method: "GET",
+      path: "/store/audit",
+      roles: ADMINS,
+      query: pageQuery(LIMIT.max, LIMIT.default),
+      answers: { 200: pageOf("entries", AuditDocument) },
+      handle: storeAudit,
+    },
+    {
       id: "verifyStore",
       tag: "observability",
       summary: "Check the invariants of the whole store; only for an administrator of all projects.",
@@ -161,6 +197,11 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
   ];
 }
 
+/** O2 */
+function requireAllProjects({ key }: ApiRequest, todo: string): void {
+  if (key.project_id !== null) throw new HttpRefusal("forbidden", `only an administrator of all projects may ${todo}`);
+}
+
 function dayBefore(end: Date): string {
-  return new Date(Math.max(TIME_MIN_MS, end.getTime() - SPAN_DEFAULT_MS)).toISOString();
+  return new Date(Math.max(TIME_MIN_MS, end.getTime() - DAY_MS)).toISOString();
 }

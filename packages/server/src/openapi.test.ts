@@ -33,7 +33,7 @@ const PROMISED = [
   ...["getBox", "listBoxCards", "readBoxes", "getCard", "readCards"],
   ...["enqueueTurn", "listTurns", "getTurn", "stopTurn", "streamEvents"],
   ...["getReport", "listDeadLetters", "listAudit"],
-  ...["createKey", "listKeys", "revokeKey", "verifyStore", "godCallPmo", "godStop"],
+  ...["createKey", "listKeys", "revokeKey", "verifyStore", "listStoreAudit", "godCallPmo", "godStop"],
   ...["claimCalls", "openCall", "heartbeatCall", "putResultCard", "reportCall", "callRuntime"],
 ];
 

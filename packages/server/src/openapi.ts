@@ -14,7 +14,7 @@ import { paramsOf, type RouteSpec, type RouteTag } from "./route-spec.ts";
 import { FORM_TYPE, YAML_TYPES } from "./upload.ts";
 
 const AN_ID = { pattern: ID_PATTERN.source };
-const ANY_NAME = { minLength: 1, maxLength: TEXT_CHARS_MAX };
+const ANY_NAME = { pattern: `^[^\\u0000-\\u001f\\u007f-\\u009f]{1,${TEXT_CHARS_MAX}}$` };
 
 type Json = { readonly [name: string]: unknown };
 

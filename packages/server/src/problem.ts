@@ -32,26 +32,32 @@ export interface Problem {
 
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 
-/** A refusal whose status is not the catalogue's, or that needs a header. */
+/** A refusal whose status is not the catalogue's, that needs a header, or that tells the client something with a 5xx (P2). */
 export class HttpRefusal extends CGError {
   override readonly name = "HttpRefusal";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** Ids of what was committed before it was refused, for the audit: it goes on. */
-  readonly made: Readonly<Record<string, string>> | null;
   constructor(
     code: ErrorCode,
     message: string,
     options: CGErrorOptions & {
       readonly status?: number;
       readonly headers?: Readonly<Record<string, string>>;
-      readonly made?: Readonly<Record<string, string>>;
     } = {},
   ) {
     super(code, message, options);
     this.status = options.status ?? ERROR_CATALOGUE[code].http;
     this.headers = options.headers ?? {};
-    this.made = options.made ?? null;
+  }
+}
+
+/** Something was committed before it went wrong. The client is told what went wrong (`cause`), the audit what was made. */
+export class PartlyDone extends Error {
+  override readonly name = "PartlyDone";
+  readonly made: Readonly<Record<string, string>>;
+  constructor(cause: unknown, made: Readonly<Record<string, string>>) {
+    super("a part of it was done", { cause });
+    this.made = made;
   }
 }
 
@@ -71,7 +77,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
   const known = knownError(error);
   const { code } = known;
   const status = known instanceof HttpRefusal ? known.status : known.http;
-  const isOurs = status >= 500; // P2
+  const isOurs = status >= 500 && !(known instanceof HttpRefusal); // P2
   const { meaning } = ERROR_CATALOGUE[code];
   const message = isOurs ? meaning : oneLine(known.message);
   const detail = isOurs ? undefined : tellableDetail(known.details);
@@ -96,11 +102,13 @@ export function problemOf(error: unknown, requestId: string): Problem {
 
 /** For the operator (P2). */
 export function describeFault(error: unknown): string {
+  if (error instanceof PartlyDone) return describeFault(error.cause);
   const text = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
   return cutMessage(text, ERROR_MESSAGE_CHARS_MAX);
 }
 
 function knownError(error: unknown): CGError {
+  if (error instanceof PartlyDone) return knownError(error.cause);
   if (CGError.is(error)) return error;
   if (error instanceof DatabaseError) return databaseProblem(error);
   const status = statusOf(error);

@@ -39,6 +39,19 @@ describe("uploading a profile", () => {
     expect((await fx.get(`${PROFILES}/planner`)).body).toEqual(changed.body);
   });
 
+  it.each(["Lead planner", "a.b", "x/y", "계획가", "planner:call"])(
+    "that is called %j is found by its name",
+    async (name) => {
+      const made = await upload(profile(JSON.stringify(name)));
+      expect(made.status).toBe(201);
+      const path = `${PROFILES}/${encodeURIComponent(name)}`;
+      expect((await fx.get(path)).body).toEqual(made.body);
+      expect((await put(encodeURIComponent(name), profile(JSON.stringify(name)))).status).toBe(200);
+      expect((await fx.send("DELETE", path, { key: "operator" })).status).toBe(204);
+      expect((await fx.get(path)).status).toBe(404);
+    },
+  );
+
   it("takes the field file of a form", async () => {
     const payload = `--b\r\nContent-Disposition: form-data; name="file"; filename="p.yaml"\r\n\r\n${profile("formed")}\r\n--b--\r\n`;
     const headers = { "content-type": "multipart/form-data; boundary=b" };
@@ -133,6 +146,10 @@ describe("putting a profile", () => {
   it("asks with If-Match: * that there is one", async () => {
     expect((await put("absent", profile("absent"), { "if-match": "*" })).status).toBe(412);
     expect((await fx.get(`${PROFILES}/absent`)).status).toBe(404);
+    await put("many", profile("many"));
+    const texts = ["One.", "Two.", "Three."];
+    const answers = await Promise.all(texts.map((text) => put("many", profile("many", text), { "if-match": "*" })));
+    expect(answers.map((answer) => answer.status)).toEqual([201, 201, 201]);
   });
 });
 

@@ -42,6 +42,7 @@ describe("making a project", () => {
     ["owner_id", { title: "t" }],
     ["owner_id", { title: "t", owner_id: "" }],
     ["project_id", { title: "t", owner_id: "o", project_id: "a b" }],
+    ["project_id", { title: "t", owner_id: "o", project_id: "con" }],
     ["bootstrap", { title: "t", owner_id: "o", bootstrap: "yes" }],
     ["evil", { title: "t", owner_id: "o", evil: 1 }],
   ])("names %s when it does not fit", async (field, json) => {

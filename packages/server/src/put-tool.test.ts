@@ -57,6 +57,37 @@ describe("putting a tool", () => {
     expect((await put("four", "again", { "if-match": "*" })).status).toBe(200);
   });
 
+  it("If-Match: * lets a change of somebody else pass that comes in between", async () => {
+    await put("seven", "first");
+    let isFirst = true;
+    const putTool: typeof fx.kernel.putTool = async (tool) => {
+      if (isFirst) {
+        isFirst = false;
+        await fx.kernel.putTool({ ...tool, description: "somebody else's", expected_digest: undefined } as never);
+      }
+      return await fx.kernel.putTool(tool);
+    };
+    const server = await fx.another({ kernel: { ...fx.kernel, putTool } });
+    const put7 = (tag: string) =>
+      fx.send(
+        "PUT",
+        `/projects/${PROJECT}/tools/seven`,
+        {
+          ...{ key: "operator", payload: yaml("seven", tag === "*" ? "mine" : "late") },
+          headers: { "content-type": "application/yaml", "if-match": tag },
+        },
+        server,
+      );
+    try {
+      const answer = await put7("*");
+      expect([answer.status, answer.body.version], answer.text).toEqual([200, 3]);
+      isFirst = true;
+      expect((await put7(String(answer.headers.etag))).status).toBe(412);
+    } finally {
+      await server.close();
+    }
+  });
+
   it.each([
     ["a document of another tool", {}, "another"],
     ["an If-Match that is no tag", { "if-match": "abc" }, "five"],

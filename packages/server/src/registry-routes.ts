@@ -1,18 +1,18 @@
 // The tool registry: upload, list, get, replace, remove.
 //
 //   G1. A document is read whole before anything is stored; then each definition is appended by its digest (design D11), so
-//       that sending it again after a failure in the middle ends in the same registry.
+//       that sending it again after a failure in the middle ends in the same registry. The audit names those that were stored.
 //   G2. 201 says that something was stored, 200 that all of it was there already. PUT: 201 where there was no such tool.
 //   G3. The ETag of a tool is the digest of its definition. PUT takes a document with that one tool, and If-Match.
 
 import type { Kernel } from "@tessera/kernel";
 import type { Row } from "@tessera/kernel/ports";
-import { BadRequest, NotFound, parseCanonicalInteger } from "@tessera/protocol";
+import { BadRequest, cutMessage, errorOf, NotFound, parseCanonicalInteger } from "@tessera/protocol";
 import Type from "typebox";
 import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "./preconditions.ts";
-import { HttpRefusal } from "./problem.ts";
+import { HttpRefusal, PartlyDone } from "./problem.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "./route-spec.ts";
 import type { ParsedToolDocument, ToolDocuments } from "./tool-documents.ts";
@@ -28,6 +28,10 @@ export interface RegistryWorld {
 
 const PAGE_MAX = 200;
 const DIGEST = /^[0-9a-f]{64}$/;
+/** As many others may change a tool between reading and writing it before a writer who only wants it to exist is sent away. */
+const TRIES_MAX = 5;
+/** An audit entry is small; an upload may define hundreds of tools. */
+const NOTED_CHARS_MAX = 2_000;
 
 const ignoredKeys = Type.Array(Anything, { description: "Keys of the document that mean nothing here." });
 
@@ -59,14 +63,19 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
     const { bytes, file } = uploadOf(request);
     const { definitions, ignored } = await tools.parse(bytes, { projectId, ...(file === undefined ? {} : { file }) });
     const stored: unknown[] = [];
-    let isNew = false;
-    for (const definition of definitions) {
-      const outcome = await kernel.putTool({ ...definition, project_id: projectId }); // G1
-      if (outcome.outcome === "rejected") throw refused(outcome);
-      isNew ||= outcome.outcome === "accepted";
-      stored.push(toolDocument(projectId, definition, outcome));
+    const changed: string[] = [];
+    const made = () => ({ tools: cutMessage(changed.join(" "), NOTED_CHARS_MAX) });
+    try {
+      for (const definition of definitions) {
+        const outcome = await kernel.putTool({ ...definition, project_id: projectId }); // G1
+        if (outcome.outcome === "rejected") throw refused(outcome);
+        if (outcome.outcome === "accepted") changed.push(definition.tool_name);
+        stored.push(toolDocument(projectId, definition, outcome));
+      }
+    } catch (error) {
+      throw changed.length === 0 ? error : new PartlyDone(error, made());
     }
-    return { status: isNew ? 201 : 200, body: { tools: stored, ignored } }; // G2
+    return { status: changed.length > 0 ? 201 : 200, body: { tools: stored, ignored }, made: made() }; // G2
   }
 
   /** G3 */
@@ -82,19 +91,26 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
         details: { field: "tool_name" },
       });
     }
-    const current = await kernel.reads.tool(projectId, toolName);
-    const expected = expectedDigest(request, current);
-    const outcome = await kernel.putTool({
-      ...definition,
-      project_id: projectId,
-      ...(expected === undefined ? {} : { expected_digest: expected }),
-    });
-    if (outcome.outcome === "rejected") throw refused(outcome);
-    return {
-      status: current === null ? 201 : 200,
-      headers: etag(outcome.digest),
-      body: { ...toolDocument(projectId, definition, outcome), ignored },
-    };
+    for (let tries = 1; ; tries += 1) {
+      const current = await kernel.reads.tool(projectId, toolName);
+      const expected = expectedDigest(request, current);
+      const outcome = await kernel.putTool({
+        ...definition,
+        project_id: projectId,
+        ...(expected === undefined ? {} : { expected_digest: expected }),
+      });
+      if (outcome.outcome !== "rejected") {
+        return {
+          status: current === null ? 201 : 200,
+          headers: etag(outcome.digest),
+          body: { ...toolDocument(projectId, definition, outcome), ignored },
+        };
+      }
+      // `*` asks only that there is one: somebody else's change is no reason to refuse.
+      const isRepeatable = outcome.code === "precondition_failed" && ifMatch(request) === "*";
+      if (!isRepeatable) throw refused(outcome);
+      if (tries === TRIES_MAX) throw errorOf("conflict", `others keep changing the tool ${toolName}; try again`);
+    }
   }
 
   async function list(request: ApiRequest): Promise<ApiAnswer> {

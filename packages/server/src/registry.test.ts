@@ -139,6 +139,16 @@ describe("an upload that is refused", () => {
       payload: definition("x"),
     });
     expectProblem(answer, 415);
+    expect(answer.body.error_detail.accepted).toContain("application/yaml");
+    expect(answer.headers.accept).toMatch(/application\/yaml, .*multipart\/form-data$/);
+    expect(answer.body.error_message).toContain("application/yaml or");
+    const call = await fx.send("POST", `${TOOLS}/x:call`, {
+      key: "operator",
+      headers: { "content-type": "text/plain" },
+      payload: "{}",
+    });
+    expect([call.status, call.headers.accept]).toEqual([415, "application/json"]);
+    expect(call.body.error_message).toBe("send the body with the Content-Type application/json");
   });
 
   for (const filename of [

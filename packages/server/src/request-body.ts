@@ -44,8 +44,8 @@ function refusal(error: SchemaError | undefined): BadRequest {
       : error?.schemaPath.endsWith("/additionalProperties")
         ? "is not known here"
         : (error?.message ?? "does not fit");
-  if (field === "") return new BadRequest(`the body ${why}`); // about the object as a whole
-  return new BadRequest(`${field} ${why}`, { details: { field } });
+  const what = field === "" ? "the body" : field;
+  return new BadRequest(`${what} ${why}`, { details: { field } });
 }
 
 function shown(field: string): string {

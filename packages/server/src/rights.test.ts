@@ -29,7 +29,7 @@ const operations: readonly Operation[] = Object.entries(document.paths)
   .sort((a, b) => Number(a.id === "deleteProject") - Number(b.id === "deleteProject"));
 
 /** Administrators of one project may not do these: they are about all projects. */
-const ALL_PROJECTS_ONLY = new Set(["createProject", "verifyStore"]);
+const ALL_PROJECTS_ONLY = new Set(["createProject", "verifyStore", "listStoreAudit"]);
 
 /** Whose key each is: the role, and whether it reaches PROJECT. */
 const KEYS: readonly { name: string; role: string; reach: "all" | "own" | "other" }[] = [

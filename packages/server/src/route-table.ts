@@ -11,10 +11,12 @@ import type { RouteSpec } from "./route-spec.ts";
 import { runtimeRoutes } from "./runtime-routes.ts";
 import { SERVER_LIMITS } from "./server-limits.ts";
 import { turnRoutes } from "./turn-routes.ts";
+import { createWaitingPlaces } from "./waiting-places.ts";
 
-export type ApiWorld = ManagementWorld & ExecutorWorld & EventWorld & HealthWorld;
+export type ApiWorld = Omit<ManagementWorld & ExecutorWorld & EventWorld & HealthWorld, "places">;
 
-export function allRoutes(world: ApiWorld): RouteSpec[] {
+export function allRoutes(options: ApiWorld): RouteSpec[] {
+  const world = { ...options, places: createWaitingPlaces(options.limits) };
   const routes: RouteSpec[] = [];
   routes.push(
     ...healthRoutes(world),

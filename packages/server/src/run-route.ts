@@ -2,7 +2,7 @@
 
 import { CGError } from "@tessera/protocol";
 import type { AuditNotes } from "./audit-notes.ts";
-import { HttpRefusal } from "./problem.ts";
+import { HttpRefusal, PartlyDone } from "./problem.ts";
 import { type ApiAnswer, type ApiRequest, isAudited, type RouteSpec } from "./route-spec.ts";
 
 export function runRoute(
@@ -20,7 +20,7 @@ export function runRoute(
       if (isWrite && answer.status < 300) notes.wrote({ ...about, made: answer.made ?? {} });
       return answer;
     } catch (error) {
-      if (isWrite && error instanceof HttpRefusal && error.made !== null) notes.wrote({ ...about, made: error.made });
+      if (isWrite && error instanceof PartlyDone) notes.wrote({ ...about, made: error.made });
       if (isNoted && isForbidden(error)) notes.refused({ ...about, code: error.code });
       throw error;
     }

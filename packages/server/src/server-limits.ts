@@ -21,12 +21,13 @@ export interface ServerLimits {
   /** Longer than an executor's pause between two heartbeats, or it would meet a connection that is just being closed. */
   readonly keepAliveMs: number;
   readonly connectionsMax: number;
-  /** Claims that wait at the same time: of all keys, which leaves connections for everything else, … */
+  /** Claims and callers of tools that wait at the same time: of all keys, which leaves connections for everything else, … */
   readonly longPollsMax: number;
   /** … and of one key, so that one tenant cannot take them all. */
   readonly longPollsPerKeyMax: number;
-  /** Event streams that are open at the same time: of all keys, and of one. */
+  /** Event streams that are open at the same time: of all keys, of the keys of one project, and of one key. */
   readonly streamsMax: number;
+  readonly streamsPerProjectMax: number;
   readonly streamsPerKeyMax: number;
   readonly address: Rate;
   readonly key: Rate;
@@ -47,6 +48,7 @@ export const SERVER_LIMITS: ServerLimits = {
   longPollsMax: 1_500,
   longPollsPerKeyMax: 200,
   streamsMax: 300,
+  streamsPerProjectMax: 150,
   streamsPerKeyMax: 60,
   address: { perSecond: 1_000, burst: 3_000 },
   key: { perSecond: 400, burst: 600 },

@@ -51,6 +51,7 @@ const StepDocument = named("Step", {
 const LINEAGE = { trace_id: orNull(Text), parent_step_id: orNull(Id), metadata: Facts, created_at: Time };
 const ExecutionEdgeDocument = named("ExecutionEdge", {
   edge_id: Text,
+  channel_id: Id,
   primitive: oneOf(PRIMITIVES),
   edge_phase: oneOf(PHASES),
   source_agent_id: orNull(Text),

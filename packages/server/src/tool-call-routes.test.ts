@@ -78,6 +78,13 @@ describe("an Idempotency-Key", () => {
     expect(again.body).toEqual(first.body);
   });
 
+  it("is refused for another channel", async () => {
+    const headers = { "idempotency-key": "k3" };
+    expect((await call({ channel_id: "lab", wait_seconds: 0 }, headers)).status).toBe(202);
+    expect((await call({ channel_id: "lab", wait_seconds: 0 }, headers)).status).toBe(202);
+    expect((await call({ wait_seconds: 0 }, headers)).status).toBe(409);
+  });
+
   it("is refused for other arguments", async () => {
     const headers = { "idempotency-key": "k2" };
     const first = await call({ arguments: { a: 1 }, wait_seconds: 0 }, headers);
@@ -125,6 +132,24 @@ describe("what is refused", () => {
       expect((await fx.send("POST", CALL, { key: "operator", json: {} }, bare)).status).toBe(501);
     } finally {
       await bare.close();
+    }
+  });
+
+  it("takes the same places as an executor that waits for work", async () => {
+    const narrow = await fx.another({ limits: { longPollsMax: 1 } });
+    const claim = (wait_ms: number) =>
+      fx.send("POST", `/projects/${PROJECT}/executors/echo/claim`, { key: "executor", json: { wait_ms } }, narrow);
+    try {
+      const waiting = fx.send("POST", CALL, { key: "operator", json: { agent_id: "placed" } }, narrow);
+      const isWaiting = async () => (await fx.kernel.reads.head(PROJECT, "placed")) !== null && fx.clock.pending > 0;
+      await waitFor(isWaiting, { what: "the call to wait" });
+      expect((await claim(1_000)).status).toBe(429);
+      expect((await claim(0)).status).toBe(200);
+      await fx.endCall("placed", success);
+      expect((await fx.answered(waiting)).status).toBe(200);
+      expect((await fx.answered(claim(1))).status).toBe(200);
+    } finally {
+      await narrow.close();
     }
   });
 

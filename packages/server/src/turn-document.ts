@@ -1,7 +1,8 @@
 // A turn as the API shows it.
 //
 //   T1. A list shows the row; one turn shows its steps, calls, children and timeline too, and what it waits for.
-//   T2. What is read is bounded: the first STEPS_MAX steps, TIMELINE_MAX entries, NAMES_MAX names of children's agents.
+//   T2. What is read is bounded: the last STEPS_MAX steps and TIMELINE_MAX entries, and it is said where there are older ones; the
+//       names of NAMES_MAX children's agents.
 
 import type { CardDocument, Kernel, Row } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
@@ -30,12 +31,11 @@ export async function wholeTurn({ reads }: TurnReads, projectId: string, turnId:
     reads.agent(projectId, String(turn.agent_id)),
     reads.callsOfTurn(projectId, turnId),
     reads.childTurns(projectId, turnId),
-    reads.steps(projectId, { agent_turn_id: turnId }, { order: "asc", limit: STEPS_MAX }),
+    reads.steps(projectId, { agent_turn_id: turnId }, { order: "desc", limit: STEPS_MAX + 1 }),
     reads.timeline(projectId, turnId, TIMELINE_MAX),
   ]);
   const open = isOpen ? await openFacts({ reads }, turn, calls) : { head: null, calls: [], tasks: new Map() };
   const waits = waitsOf({ turn, agent, ...open });
-  const callOfChild = new Map(open.calls.flatMap((call) => childrenOf(call, open.tasks)));
   const names = await namesOf({ reads }, projectId, agent, children);
   return {
     ...turnDocument(turn),
@@ -43,10 +43,15 @@ export async function wholeTurn({ reads }: TurnReads, projectId: string, turnId:
     ...(isOpen ? { why: whyOpen(waits) } : {}),
     waiting_for: waits,
     deliverable: deliverableOf(cards[0]),
-    steps: steps.map(({ step_id, started_at, status }) => ({ step_id, started_at, status })),
+    steps: steps
+      .slice(0, STEPS_MAX)
+      .toReversed()
+      .map(({ step_id, started_at, status }) => ({ step_id, started_at, status })),
+    steps_cut: steps.length > STEPS_MAX, // T2
     calls: calls.map((call) => ({ ...callDocument(call), ...whyOf(call, open) })),
-    children: children.map((child) => childDocument(child, names, callOfChild)),
-    timeline,
+    children: children.map((child) => childDocument(child, names)),
+    timeline: timeline.entries,
+    timeline_cut: timeline.isCut, // T2
   };
 }
 
@@ -73,11 +78,6 @@ async function openFacts({ reads }: TurnReads, turn: Row, calls: readonly Row[])
 
 function tasksOf(batch: Row | null): readonly Row[] {
   return Array.isArray(batch?.tasks) ? batch.tasks : [];
-}
-
-function childrenOf(call: Row, tasks: OpenFacts["tasks"]): [turnId: string, callId: string][] {
-  const own = tasks.get(String(call.batch_id)) ?? [];
-  return own.map((task) => [String(task.current_agent_turn_id), String(call.tool_call_id)]);
 }
 
 /** A call that waits says why on its own, too. */
@@ -111,18 +111,14 @@ function nameOf(agent: Row | null): { agent_name: string | null; instance_key: s
   };
 }
 
-function childDocument(
-  child: Row,
-  names: ReadonlyMap<string, string | null>,
-  callOfChild: ReadonlyMap<string, string>,
-): object {
-  const tool_call_id = callOfChild.get(String(child.agent_turn_id));
+function childDocument(child: Row, names: ReadonlyMap<string, string | null>): object {
+  const { parent_tool_call_id } = child;
   return {
     agent_turn_id: child.agent_turn_id,
     agent_id: child.agent_id,
     agent_name: names.get(String(child.agent_id)) ?? null,
     status: child.turn_status,
-    ...(tool_call_id === undefined ? {} : { tool_call_id }),
+    ...(parent_tool_call_id === null ? {} : { tool_call_id: parent_tool_call_id }),
   };
 }
 

@@ -4,7 +4,7 @@
 //       with the same request is the same turn (200), with another request a conflict (faults H13).
 //   T2. A turn that has not ended tells what it waits for, and so does each open call (turn-document.ts, wait-reasons.ts).
 
-import type { Kernel, Row } from "@tessera/kernel";
+import type { Kernel, Row, TurnPlace } from "@tessera/kernel";
 import { BadRequest, errorOf, NotFound, parseCanonicalInteger, parseId } from "@tessera/protocol";
 import type { AgentPorts } from "./agent-ports.ts";
 import { idQuery, oneOf, pageQuery } from "./api-schemas.ts";
@@ -75,38 +75,42 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
 
   async function list(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = await projectOf(world, request);
-    const { status, agent_id, cursor } = request.query;
+    const { status, agent_id, parent, cursor } = request.query;
     if (status !== undefined && !STATUS_FILTERS.includes(status)) {
       throw new BadRequest(`status must be one of ${STATUS_FILTERS.join(", ")}`, { details: { field: "status" } });
     }
     if (agent_id !== undefined) parseId(agent_id, "agent_id");
+    if (parent !== undefined) parseId(parent, "parent");
     const limit = readLimit(request.query.limit);
-    const name = `turns/${project_id}/${status ?? ""}/${agent_id ?? ""}`;
-    const before = cursor === undefined ? null : cursors.read(name, cursor);
-    const rows = await turnsBefore(project_id, { status, agent_id, before, limit: limit + 1 });
+    const name = `turns/${project_id}/${status ?? ""}/${agent_id ?? ""}${parent === undefined ? "" : `/${parent}`}`;
+    const before = cursor === undefined ? null : placeIn(cursors.read(name, cursor));
+    const rows = await turnsBefore(project_id, { status, agent_id, parent, before, limit: limit + 1 });
     const page = rows.slice(0, limit);
     const last = page.at(-1);
-    const next = rows.length > limit && last !== undefined ? cursors.write(name, String(last.agent_turn_id)) : null;
+    const next = rows.length > limit && last !== undefined ? cursors.write(name, placeText(placeOf(last))) : null;
     return { status: 200, body: { turns: page.map(turnDocument), next_cursor: next } };
   }
 
   /** Where the store cannot filter by what a turn does, its active turns are looked through: one at most for each agent. */
   async function turnsBefore(
     projectId: string,
-    wanted: { status: string | undefined; agent_id: string | undefined; before: string | null; limit: number },
+    wanted: {
+      readonly [filter in "status" | "agent_id" | "parent"]: string | undefined;
+    } & { readonly before: TurnPlace | null; readonly limit: number },
   ): Promise<Row[]> {
-    const { status, agent_id, limit } = wanted;
+    const { status, agent_id, parent, limit } = wanted;
     const isDoing = status !== undefined && DOING.includes(status);
     const filter = {
       ...(status === undefined ? {} : { status: isDoing ? "active" : status }),
       ...(agent_id === undefined ? {} : { agent_id }),
+      ...(parent === undefined ? {} : { parent_agent_turn_id: parent }),
     };
     const found: Row[] = [];
     for (let before = wanted.before; ; ) {
       const rows = await kernel.reads.turns(projectId, { ...filter, ...(before === null ? {} : { before }), limit });
       found.push(...rows.filter((row) => !isDoing || row.turn_status === status));
       if (rows.length < limit || found.length >= limit) return found;
-      before = String(rows.at(-1)?.agent_turn_id);
+      before = placeOf(rows.at(-1) ?? {});
     }
   }
 
@@ -146,6 +150,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       query: {
         status: { ...oneOf(STATUS_FILTERS), description: "Only turns with this status; active: begun and not ended." },
         agent_id: idQuery("Only turns of this agent."),
+        parent: idQuery("Only turns that this turn asked for, by its agent_turn_id."),
         ...pageQuery(LIMIT_MAX, LIMIT_DEFAULT),
       },
       answers: { 200: TurnPage },
@@ -192,4 +197,17 @@ function readLimit(text: string | undefined): number {
 
 function unknownTurn(turnId: string): NotFound {
   return new NotFound(`there is no turn ${turnId} in this project`, { details: { field: "agent_turn_id" } });
+}
+
+function placeOf({ created_at, agent_turn_id }: Row): TurnPlace {
+  return { created_at: String(created_at), agent_turn_id: String(agent_turn_id) };
+}
+
+function placeText({ created_at, agent_turn_id }: TurnPlace): string {
+  return `${created_at},${agent_turn_id}`;
+}
+
+function placeIn(text: string): TurnPlace {
+  const [created_at = "", agent_turn_id = ""] = text.split(",");
+  return { created_at, agent_turn_id };
 }

@@ -113,8 +113,20 @@ const TurnChild = named("TurnChild", {
   agent_id: Id,
   agent_name: orNull(Text),
   status: Status,
-  tool_call_id: Type.Optional(Id),
+  tool_call_id: Type.Optional({ ...Id, description: "The call that asked for it, where that is known." }),
 });
+const Deliverable = Type.Object(
+  {
+    card_id: Id,
+    text: Type.Optional(Type.String({ description: "What was said, of an agent that answers in words." })),
+    data: Type.Optional(
+      Type.Union([Facts, Type.Array(Anything)], {
+        description: "What was answered as JSON; of a call by hand, its whole result.",
+      }),
+    ),
+  },
+  { $id: "Deliverable", description: "The content of the turn's deliverable card: text or data." },
+);
 const TimelineEntry = named("TimelineEntry", {
   at: Time,
   kind: Text,
@@ -131,11 +143,13 @@ export const Turn = named("Turn", {
   instance_key: orNull(Text),
   why: Type.Optional(Type.String({ description: "Of a turn that has not ended: what it waits for, in one sentence." })),
   waiting_for: Type.Array(Wait),
-  deliverable: orNull(Facts),
-  steps: Type.Array(TurnStep),
+  deliverable: orNull(Deliverable),
+  steps: Type.Array(TurnStep, { description: "The newest ones, oldest first." }),
+  steps_cut: Type.Boolean({ description: "true: there are older ones; listSteps has them all." }),
   calls: Type.Array(Call),
   children: Type.Array(TurnChild),
-  timeline: Type.Array(TimelineEntry),
+  timeline: Type.Array(TimelineEntry, { description: "The newest entries, oldest first." }),
+  timeline_cut: Type.Boolean({ description: "true: older entries are left out." }),
 });
 export const EnqueuedTurn = named("EnqueuedTurn", { agent_turn_id: Id, agent_id: Id, status: Status });
 export const StoppedTurn = named("StoppedTurn", { agent_turn_id: Id, status: oneOf(["canceled"]), was: Text });

@@ -282,12 +282,41 @@ describe("the list of turns", () => {
     );
   });
 
+  it("is filtered by the turn that asked for them, in pages", async () => {
+    const [parent] = await fx.suspended();
+    const children: string[] = [];
+    for (const name of ["k1", "k2", "k3"]) {
+      const child = agentIdOf(PROJECT, "reviewer", name);
+      await fx.kernel.putAgent({ project_id: PROJECT, agent_id: child, worker_target: "nobody" });
+      const asked = await fx.kernel.enqueueTurn({
+        ...{ project_id: PROJECT, agent_id: child, parent_agent_turn_id: parent?.agent_turn_id ?? "" },
+      });
+      if (asked.outcome === "rejected") throw new Error(asked.code);
+      children.unshift(asked.agent_turn_id);
+    }
+    const query = `?parent=${parent?.agent_turn_id}`;
+    expect(idsOf(await list(query))).toEqual(children);
+    const first = await list(`${query}&limit=2`);
+    expect(idsOf(first)).toEqual(children.slice(0, 2));
+    expect(idsOf(await list(`${query}&limit=2&cursor=${first.body.next_cursor}`))).toEqual(children.slice(2));
+    expect((await list(`?cursor=${first.body.next_cursor}`)).status).toBe(400);
+    expect(idsOf(await list(`${query}&status=success`))).toEqual([]);
+    expect(idsOf(await list("?parent=turn_none"))).toEqual([]);
+  });
+
   it("H11, H12: refuses a limit, a filter, a status and a cursor that mean nothing, and a cursor of another list", async () => {
     const { next_cursor } = (await list(`?agent_id=${agent_id}&limit=1`)).body;
     const swapped = next_cursor.startsWith("A") ? `B${next_cursor.slice(1)}` : `A${next_cursor.slice(1)}`;
     for (const query of [
       ...["limit=-1", "limit=0", "limit=201", "limit=1e9", "limit=NaN", "limit=007", "status=id;drop", "status=idle"],
-      ...["agent_id=a;drop", "agent_id=", "sort=id", "cursor=x", `agent_id=${agent_id}&cursor=${swapped}`],
+      ...[
+        "agent_id=a;drop",
+        "agent_id=",
+        "parent=a;drop",
+        "sort=id",
+        "cursor=x",
+        `agent_id=${agent_id}&cursor=${swapped}`,
+      ],
       `cursor=${next_cursor}`,
       `agent_id=${agent_id}&status=queued&cursor=${next_cursor}`,
     ]) {
@@ -351,6 +380,7 @@ describe("what an executor asks for its tool", () => {
     expect(first.body, first.text).toEqual({ answer: { eventId: "e0", target: "reviewer", accepted: true } });
     expect((await runtime(call, "send", order)).status).toBe(200);
     expect(await fx.kernel.reads.childTurns(PROJECT, call.agent_turn_id)).toHaveLength(1);
+    await fx.clock.advance(1); // children of one moment are listed by their ids
     await runtime(call, "send", { ...order, ordinal: 1 });
     expect(await fx.kernel.reads.childTurns(PROJECT, call.agent_turn_id)).toHaveLength(2);
     const { children, timeline } = (await show(call.agent_turn_id)).body;
@@ -423,5 +453,24 @@ describe("what an executor asks for its tool", () => {
     const answer = await runtime(call, operation, json);
     expect(answer.status, answer.text).toBe(status);
     expect(await fx.kernel.reads.childTurns(PROJECT, call.agent_turn_id)).toHaveLength(turns);
+  });
+});
+
+describe("a project that is switched off", () => {
+  it("takes no turn and says why; one that was asked for before is still found", async () => {
+    const headers = { "idempotency-key": "before" };
+    const first = await enqueue({ agent: "planner", input: "early" }, { headers });
+    await fx.kernel.putProject({ project_id: PROJECT, status: "inactive" });
+    try {
+      const refused = await enqueue({ agent: "planner", input: "late" });
+      expect(refused).toMatchObject({
+        status: 409,
+        body: { error_message: expect.stringMatching(/project is inactive/) },
+      });
+      const again = await enqueue({ agent: "planner", input: "early" }, { headers });
+      expect(again).toMatchObject({ status: 200, body: { agent_turn_id: first.body.agent_turn_id } });
+    } finally {
+      await fx.kernel.putProject({ project_id: PROJECT, status: "active" });
+    }
   });
 });

@@ -47,6 +47,7 @@ type RequestKernel = Pick<Kernel, "putBox" | "putAgent" | "enqueueTurn" | "reads
 const AUTHOR = "sys.tool_caller";
 const KEY_CHARS_MAX = 256;
 const HASH_CHARS = 32;
+const OTHER_AGENT = "; was this idempotency key used for another agent?";
 
 /** Commits the request; answers with its turn. */
 export async function requestToolCall(
@@ -58,17 +59,19 @@ export async function requestToolCall(
   const tool_call = toolCall(request);
   const hash = idempotency_key === undefined ? null : hashOf(project_id, idempotency_key); // Q2
   const agent_id = request.agent_id ?? (hash === null ? ids.mint("call") : `call_${hash}`);
+  const turn = hash === null ? {} : { agent_turn_id: `turn_${hash}` };
+  const used = turn.agent_turn_id === undefined ? null : await kernel.reads.turn(project_id, turn.agent_turn_id);
+  if (used !== null && used.agent_id !== agent_id) throw refusal("turn", "conflict", OTHER_AGENT); // before an agent is made
   await putCaller(kernel, project_id, agent_id);
   const outcome = await kernel.enqueueTurn({
     project_id,
     agent_id,
     ...(channel_id === undefined ? {} : { channel_id }),
-    ...(hash === null ? {} : { agent_turn_id: `turn_${hash}` }),
+    ...turn,
     source_agent_id: AUTHOR,
     runtime_config: { tool_call },
   });
-  const why = hash === null ? "" : "; was this idempotency key used for another agent?";
-  return requested(outcome, agent_id, why);
+  return requested(outcome, agent_id, hash === null ? "" : OTHER_AGENT);
 }
 
 /** Commits a call of an internal tool in an agent's name (Q4). */
@@ -122,7 +125,11 @@ async function putCaller(kernel: RequestKernel, project_id: string, agent_id: st
 }
 
 function requested(outcome: EnqueueOutcome, agent_id: string, why = ""): RequestedCall {
-  if (outcome.outcome === "rejected") throw refusal("turn", outcome.code, outcome.code === "conflict" ? why : "");
+  if (outcome.outcome === "rejected") {
+    const { code, project_status } = outcome;
+    const status = project_status === undefined ? why : `: the project is ${project_status}`;
+    throw refusal("turn", code, code === "conflict" ? status : "");
+  }
   return { agent_turn_id: outcome.agent_turn_id, agent_id, isNew: outcome.outcome === "accepted" };
 }
 

@@ -52,7 +52,8 @@ export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentT
   if (outcome.outcome !== "rejected") return { ...outcome, agent_id: target.agent_id };
   if (outcome.code === "not_found") throw errorOf("agent_not_found", `the agent ${target.agent_id} is not active`);
   const code = isErrorCode(outcome.code) ? outcome.code : "internal_error";
-  const why = code === "conflict" ? "this idempotency key was used for another agent" : outcome.code; // E2
+  const other = code === "conflict" ? "this idempotency key was used for another agent" : outcome.code; // E2
+  const why = outcome.project_status === undefined ? other : `the project is ${outcome.project_status}`;
   throw errorOf(code, `no turn was enqueued for ${target.display_name}: ${why}`);
 }
 

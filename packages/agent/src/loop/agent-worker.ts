@@ -7,7 +7,8 @@
 //   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
 //       then told to let go. What is left is taken by others at the next sweep, from its last commit.
 //   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
-//       an error that leaves this in doubt it is claimed again, from its last commit.
+//       an error that leaves this in doubt it is claimed again, from its last commit. A lease that has run out and may yet be
+//       renewed leaves it in doubt as well.
 
 import { keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
 import { getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";

@@ -1,5 +1,7 @@
 // A worker goes away while tools of its turn run beside it: the tool's effect decides, the turn goes on elsewhere.
 
+import type { Kernel } from "@tessera/kernel";
+import { CGError } from "@tessera/protocol";
 import type { ToolContext } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
@@ -73,5 +75,25 @@ describe("a turn whose worker goes away", () => {
       .map((run) => run.slice("look__up 1 ".length));
     expect(after).toBe(before); // ctx.message is the same assistant message
     await fx.expectSafe();
+  });
+});
+
+describe("a worker that took a turn and never heard of it", () => {
+  it("claims it again once its lease, which had run out meanwhile, is renewed", async () => {
+    const resume: Kernel["resume"][] = [
+      async (request) => {
+        await fx.kernel.resume(request);
+        throw new CGError("storage_error", "the answer was lost");
+      },
+      async () => ({ outcome: "rejected", code: "worker_lapsed" }),
+    ];
+    const kernel: Kernel = { ...fx.kernel, resume: (request) => (resume.shift() ?? fx.kernel.resume)(request) };
+    // Its pauses are long for a test.
+    const clock = { ...fx.clock, after: (ms: number, task: () => void) => fx.clock.after(ms / 20, task) };
+    fx.script = () => ({ text: "took it after all" });
+    await fx.worker({ kernel, clock });
+    const turn = await fx.enqueue(await fx.agent(), "go");
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "took it after all" } });
+    expect(resume).toEqual([]);
   });
 });

@@ -5,7 +5,7 @@
 //   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
 //   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
 
-import { CGError } from "@tessera/protocol";
+import { CGError, errorOf } from "@tessera/protocol";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { failTurn, finishByMind, finishByResults, finishBySteps } from "./finish-turn.ts";
 import { lastStepOf } from "./last-step.ts";
@@ -22,6 +22,7 @@ export async function workOnTurn(
 ): Promise<string> {
   const outcome = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
   if (outcome.outcome === "rejected") {
+    if (outcome.code === "worker_lapsed" && agent.reclaim) throw stillInDoubt(agent.agent_id);
     if (outcome.code !== "not_found") world.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
     return outcome.code;
   }
@@ -74,6 +75,14 @@ async function runTurn(session: TurnSession, taken: Turn): Promise<void> {
     const step = await takeStep(session, last.steps);
     if (step !== "next") return;
   }
+}
+
+/** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). */
+export function stillInDoubt(agentId: string): CGError {
+  return errorOf(
+    "worker_lapsed",
+    `whether this worker holds a turn of ${agentId} cannot be told while its lease is over`,
+  );
 }
 
 /** What the store could not do may be done later; everything else ends the turn, with a code and without a stack. */

@@ -21,6 +21,7 @@ import {
 import { type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { stillInDoubt } from "../loop/work-on-turn.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
 import { ackMessage, type UiAck } from "./ui-action.ts";
 import { isUiAllowed } from "./ui-admission.ts";
@@ -45,6 +46,7 @@ export async function workOnUiTurn(
 ): Promise<void> {
   const turn = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
   if (turn.outcome === "rejected" && turn.code !== "not_found") {
+    if (turn.code === "worker_lapsed" && agent.reclaim) throw stillInDoubt(agent.agent_id);
     world.onWarning(`the action of ${agent.agent_id} was not taken forward: ${turn.code}`);
   }
   if (turn.outcome !== "accepted") return;

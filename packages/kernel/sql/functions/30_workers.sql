@@ -54,6 +54,10 @@ end $$;
 create or replace function l0.lapse_call(c state.calls, moment timestamptz) returns text
 language plpgsql as $$
 begin
+  -- The row keeps its last attempt only; that an executor was lost is worth knowing afterwards.
+  insert into state.audit_log (project_id, kind, code, tool_call_id, agent_turn_id, principal, detail, created_at)
+  values (c.project_id, 'attempt', 'lost', c.tool_call_id, c.agent_turn_id, c.claimed_by,
+          jsonb_build_object('attempt', c.attempt, 'claimed_at', c.claimed_at), moment);
   if c.effect = 'once' and not c.can_reconcile then
     perform l0.settle_call(c, 'failed', 'received', 'crash',
       l0.kernel_error('outcome_unknown', 'the executor was lost while the tool ran; whether it took effect is not known'), null, 'sys.kernel', moment);

@@ -70,8 +70,10 @@ begin
   end if;
   if c.deadline_at <= moment then
     perform l0.settle_call(c, 'timeout', 'received', 'deadline',
-      case when c.claimed_by is not null and c.effect = 'once' and c.batch_id is null
-        then l0.kernel_error('outcome_unknown', 'the deadline passed while the tool ran; whether it took effect is not known')
+      case when c.effect = 'once' and c.batch_id is null and (c.claimed_by is not null or c.reconcile)
+        then l0.kernel_error('outcome_unknown', case when c.reconcile
+          then 'an earlier run was cut off and nobody could say before the deadline what became of it'
+          else 'the deadline passed while the tool ran; whether it took effect is not known' end)
         else l0.kernel_error('tool_timeout', 'no answer before the deadline') end, null, 'sys.kernel', moment);
     return jsonb_build_object('settled', true, 'wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_timeout'));
   end if;

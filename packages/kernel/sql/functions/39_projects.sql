@@ -134,14 +134,17 @@ begin
   return json_build_object('outcome', 'accepted', 'next', json_build_object('stage', stage + 1, 'block', 0));
 end $$;
 
--- Who was refused what, or did what is worth noting. A project that is not there is not named: its rows would outlive it.
+-- Who was refused what, or did what is worth noting. A row of a project that is not there, e.g. was just removed, belongs to the store;
+-- its detail says which project was meant.
 -- item: { project_id?, kind, code, principal?, agent_turn_id?, tool_call_id?, detail? }
 create or replace function l0.put_audit(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
   insert into state.audit_log (project_id, kind, code, tool_call_id, agent_turn_id, principal, detail, created_at)
-  select case when l0.living_project(i.project_id) then i.project_id end, i.kind, i.code, i.tool_call_id, i.agent_turn_id, i.principal,
-         coalesce(i.detail, '{}'), coalesce(at, clock_timestamp())
-    from jsonb_to_recordset(items) as i (project_id text, kind text, code text, tool_call_id text, agent_turn_id text, principal text, detail jsonb);
+  select case when p.is_there then i.project_id end, i.kind, i.code, i.tool_call_id, i.agent_turn_id, i.principal,
+         coalesce(i.detail, '{}') || case when p.is_there or i.project_id is null then '{}' else jsonb_build_object('project_id', i.project_id) end,
+         coalesce(at, clock_timestamp())
+    from jsonb_to_recordset(items) as i (project_id text, kind text, code text, tool_call_id text, agent_turn_id text, principal text, detail jsonb)
+   cross join lateral (select l0.living_project(i.project_id) as is_there) p;
   return (select json_agg(json_build_object('outcome', 'accepted')) from jsonb_array_elements(items));
 end $$;

@@ -27,6 +27,12 @@ create index identity_edges_by_project on state.identity_edges (project_id, crea
 create index pmo_batches_by_project on state.pmo_batches (project_id);
 create index dead_letters_by_project on state.dead_letters (project_id, dead_letter_id);
 create index audit_log_by_project on state.audit_log (project_id, audit_id);
+create index audit_log_by_call on state.audit_log (tool_call_id) where tool_call_id is not null;
+
+-- Turns are listed by time: the id of a turn that was asked for under a key of its caller's follows from that key and says nothing
+-- about when. One index in the place of the other, written once for each turn.
+create index agent_turns_by_time on state.agent_turns (project_id, created_at, agent_turn_id);
+drop index state.agent_turns_by_project;
 
 -- One row per step: its first thought, and how its calls stand. `waiting` while one of them is not applied, `ended` where the turn
 -- ended before that, `done` otherwise. The inner query runs once per turn, by the place of its cards (M3).

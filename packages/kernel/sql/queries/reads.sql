@@ -22,10 +22,18 @@ select count(*)::int as cards from card.box_contents b where b.box_id = $2 and b
 select * from state.turns t where t.agent_turn_id = $2 and t.project_id = $1;
 
 -- name: turns_of_project
--- Newest first: ids of turns that we mint sort by time, others by their text. A null filter lets all pass.
+-- Newest first, by the time at which they were asked for. A null filter lets all pass; ($4, $5) is the last turn of the page before.
 select t.* from state.turns t
  where t.project_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.agent_id = $3)
-   and ($4::text is null or t.agent_turn_id < $4 collate "C") order by t.agent_turn_id desc limit $5;
+   and ($4::timestamptz is null or (t.created_at, t.agent_turn_id) < ($4, $5 collate "C"))
+ order by t.created_at desc, t.agent_turn_id desc limit $6;
+
+-- name: turns_of_parent
+-- The same for what one turn asked for, by the index of parents.
+select t.* from state.turns t
+ where t.parent_agent_turn_id = $7 and t.project_id = $1 and ($2::text is null or t.status = $2) and ($3::text is null or t.agent_id = $3)
+   and ($4::timestamptz is null or (t.created_at, t.agent_turn_id) < ($4, $5 collate "C"))
+ order by t.created_at desc, t.agent_turn_id desc limit $6;
 
 -- name: head_by_agent
 select h.*, coalesce(cardinality(h.open_calls), 0) as waiting_tool_count
@@ -93,7 +101,12 @@ select p.project_id, p.name, p.profile_box_id, p.worker_target, p.tags, p.descri
   from resource.profiles p where p.project_id = $1 and p.profile_box_id = $2 and p.removed_at is null order by p.name limit 1;
 
 -- name: turns_by_parent
-select t.* from state.turns t where t.parent_agent_turn_id = $2 and t.project_id = $1 order by t.created_at, t.agent_turn_id limit $3;
+-- With the call whose batch runs the turn; a turn that was not asked for through a batch, or was tried again since, has none.
+select t.*, b.parent_tool_call_id
+  from state.turns t
+  left join state.pmo_batch_tasks k on k.current_agent_turn_id = t.agent_turn_id and k.project_id = t.project_id
+  left join state.pmo_batches b on b.batch_id = k.batch_id and b.parent_agent_turn_id = t.parent_agent_turn_id
+ where t.parent_agent_turn_id = $2 and t.project_id = $1 order by t.created_at, t.agent_turn_id limit $3;
 
 -- name: events_after
 select e.* from l0.events_after($1, $2, $3) e order by e.seq;
@@ -107,3 +120,7 @@ select d.* from state.dead_letters d where d.project_id = $1 and ($3::bigint is 
 
 -- name: audit_of_project
 select a.* from state.audit_log a where a.project_id = $1 and ($3::bigint is null or a.audit_id < $3) order by a.audit_id desc limit $2;
+
+-- name: audit_of_store
+-- What belongs to no project.
+select a.* from state.audit_log a where a.project_id is null and ($2::bigint is null or a.audit_id < $2) order by a.audit_id desc limit $1;

@@ -179,11 +179,12 @@ select b.box_id, coalesce(c.card_ids, '{}') as card_ids
  order by w.n;
 
 -- name: turn_timeline
--- What a turn went through, oldest first. At one moment: what was asked for, then what it became, then what came of it.
+-- The last entries of what a turn went through, oldest first. At one moment: what was asked for, then what it became, then what came of it.
 --
 -- Events are read by project and number. The first that may be the turn's is found by halving: numbers grow with time, save for the
 -- moments that a transaction waits between its time and its number, for which a minute is allowed. From there to the turn's end
--- the project's events are read.
+-- the project's events are read, the last $4 of them at most: a turn of days in a busy project has its older states left out, which
+-- has_unread says.
 with recursive turn as materialized (
   select t.* from state.agent_turns t where t.agent_turn_id = $2 and t.project_id = $1
 ), halving (low, high, turns_left) as (
@@ -195,14 +196,24 @@ with recursive turn as materialized (
     left join lateral (select e.seq, e.created_at from state.events e
                         where e.project_id = $1 and e.seq > (h.low + h.high) / 2 order by e.seq limit 1) p on true
    where h.low < h.high and h.turns_left > 0
+), range as materialized (
+  select (select max(h.low) from halving h) as low,
+         coalesce((select z.seq from state.events z where z.agent_turn_id = t.agent_turn_id and z.kind = 'task'), 9223372036854775807) as high
+    from turn t
+), bound as materialized (
+  -- The number in front of the events that are read; null where all are.
+  select (select e.seq from state.events e where e.project_id = $1 and e.seq > r.low and e.seq <= r.high
+           order by e.seq desc offset $4 limit 1) as low
+    from range r
 ), events as (
-  select e.* from turn t, state.events e
-   where e.project_id = $1 and e.seq > (select max(h.low) from halving h) and e.agent_turn_id = t.agent_turn_id and e.kind = 'state'
-     and e.seq <= coalesce((select z.seq from state.events z where z.agent_turn_id = t.agent_turn_id and z.kind = 'task'), 9223372036854775807)
+  select e.* from turn t, range r, bound b, state.events e
+   where e.project_id = $1 and e.seq > coalesce(b.low, r.low) and e.seq <= r.high and e.agent_turn_id = t.agent_turn_id and e.kind = 'state'
 ), steps as (
   select s.* from turn t join state.steps s on s.agent_turn_id = t.agent_turn_id
 ), calls as (
   select c.* from steps s cross join lateral unnest(s.tool_call_ids) o (id) join state.calls c on c.tool_call_id = o.id and c.project_id = $1
+), lost as (
+  select a.* from calls c join state.audit_log a on a.tool_call_id = c.tool_call_id and a.project_id = $1 and a.kind = 'attempt' and a.code = 'lost'
 ), children as (
   select c.* from turn t join state.agent_turns c on c.parent_agent_turn_id = t.agent_turn_id and c.project_id = t.project_id
 ), entries (at, rank, place, kind, status, step_id, tool_call_id, name, agent_turn_id, detail) as (
@@ -221,6 +232,14 @@ with recursive turn as materialized (
   select c.claimed_at, 5, c.call_index, 'call.claimed', 'claimed', c.step_id, c.tool_call_id, c.tool_name, null,
          jsonb_build_object('executor', c.claimed_by, 'attempt', c.attempt) from calls c where c.claimed_at is not null
   union all
+  -- Attempts whose executor was lost (l0.lapse_call); the row of a call knows only its last one.
+  select coalesce((a.detail ->> 'claimed_at')::timestamptz, a.created_at), 5, c.call_index, 'call.claimed', 'claimed', c.step_id, c.tool_call_id, c.tool_name, null,
+         jsonb_build_object('executor', a.principal, 'attempt', a.detail -> 'attempt') from lost a join calls c on c.tool_call_id = a.tool_call_id
+   where c.claimed_at is null or (a.detail ->> 'attempt')::integer < c.attempt
+  union all
+  select a.created_at, 4, -1, 'call.lost', 'lost', c.step_id, c.tool_call_id, c.tool_name, null,
+         jsonb_build_object('executor', a.principal, 'attempt', a.detail -> 'attempt') from lost a join calls c on c.tool_call_id = a.tool_call_id
+  union all
   select k.ended_at, 6, 0, 'child.ended', k.status, k.parent_step_id, null, k.agent_id, k.agent_turn_id,
          jsonb_strip_nulls(jsonb_build_object('error_code', k.error_code)) from children k where k.ended_at is not null
   union all
@@ -233,8 +252,10 @@ with recursive turn as materialized (
          jsonb_strip_nulls(jsonb_build_object('deliverable_card_id', t.deliverable_card_id, 'error_code', t.error_code, 'error', t.error_message))
     from turn t where t.ended_at is not null
 )
-select e.at, e.kind, e.status, e.step_id, e.tool_call_id, e.name, e.agent_turn_id, e.detail from entries e
- order by e.at, e.rank, e.place, e.step_id, e.tool_call_id, e.agent_turn_id limit $3;
+select e.at, e.kind, e.status, e.step_id, e.tool_call_id, e.name, e.agent_turn_id, e.detail, b.low is not null as has_unread
+  from (select * from entries e order by e.at desc, e.rank desc, e.place desc, e.step_id desc, e.tool_call_id desc, e.agent_turn_id desc limit $3) e,
+       bound b
+ order by e.at, e.rank, e.place, e.step_id, e.tool_call_id, e.agent_turn_id;
 
 -- name: activity_of_project
 -- What was asked for in a span: turns by when they were made, calls by when they were made. Costs one pass over the project's turns

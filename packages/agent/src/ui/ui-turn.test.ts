@@ -1,0 +1,26 @@
+// What a UI worker makes of a refusal when it asks for a turn that it may hold already.
+
+import type { ResumeOutcome } from "@tessera/kernel";
+import { describe, expect, it } from "vitest";
+import { workOnUiTurn } from "./ui-turn.ts";
+import type { UiWorld } from "./ui-world.ts";
+
+function worldAnswering(outcome: ResumeOutcome): UiWorld {
+  return { kernel: { resume: async () => outcome }, workerId: () => "w", onWarning: () => undefined } as never;
+}
+
+describe("a worker whose lease has run out", () => {
+  const lapsed = worldAnswering({ outcome: "rejected", code: "worker_lapsed" });
+  const agent = { project_id: "p", agent_id: "a" };
+  const { signal } = new AbortController();
+
+  it("is still in doubt about a turn that it may hold, and must ask again", async () => {
+    await expect(workOnUiTurn(lapsed, { ...agent, reclaim: true }, signal)).rejects.toMatchObject({
+      code: "worker_lapsed",
+    });
+  });
+
+  it("leaves a turn that it only heard of to others", async () => {
+    await expect(workOnUiTurn(lapsed, agent, signal)).resolves.toBeUndefined();
+  });
+});
