@@ -7,26 +7,16 @@
 //       was left open does a start plan another trip.
 //   Q2. stdout holds the deliverable and nothing else.
 //   Q3. --fresh removes the store, but never one that another process is using.
-//
-// usage: node main.ts [--exit] [--resume] [--fresh] [--data DIR] [--port NUMBER]
+//   Q4. What a person is told to do is a command of the quick start: `npm start`.
 
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, relative, sep } from "node:path";
-import { parseArgs } from "node:util";
-import { EXIT, type ExitCode, processTerminal, runCli, type Terminal } from "@tessera/cli";
+import { EXIT, type ExitCode, processTerminal, quoted, runCli, type Terminal } from "@tessera/cli";
+import { type Flags, readFlags } from "./flags.ts";
+import { makeRoom, removeLeftovers } from "./fresh-store.ts";
 
-const { values: flags } = parseArgs({
-  options: {
-    exit: { type: "boolean", default: false },
-    resume: { type: "boolean", default: false },
-    fresh: { type: "boolean", default: false },
-    data: { type: "string", default: join(import.meta.dirname, "../../.tessera/quickstart") },
-    port: { type: "string", default: "8099" },
-  },
-});
 const BUNDLE = shown(import.meta.dirname);
-const DATA = shown(flags.data);
 const INPUT = "Porto";
 
 interface TurnRow {
@@ -36,81 +26,96 @@ interface TurnRow {
 }
 
 const terminal = processTerminal(process);
+const given = readFlags(process.argv.slice(2));
+process.exitCode = "says" in given ? tell(given.says, given.exitCode) : await main(given, shown(given.data));
 
-process.exitCode = await main();
-
-async function main(): Promise<ExitCode> {
-  if (flags.fresh && existsSync(DATA)) {
-    const holder = await whoHolds();
-    if (holder !== null) {
-      terminal.err(`quickstart: ${holder}\n`);
-      return EXIT.unreachable; // Q3
-    }
-    rmSync(DATA, { recursive: true });
-  }
-  const exitCode = await plan();
-  return exitCode === EXIT.ok && !flags.exit ? await serve() : exitCode;
+function tell(says: string, exitCode: ExitCode): ExitCode {
+  if (exitCode === EXIT.ok) terminal.out(says);
+  else terminal.err(says);
+  return exitCode;
 }
 
-/** Null: nobody. Whatever else is wrong with the store, it is about to be removed. */
-async function whoHolds(): Promise<string | null> {
-  const { openStore } = await import("@tessera/runtime");
+async function main(flags: Flags, data: string): Promise<ExitCode> {
+  const holder = existsSync(data) ? await whoHolds(data) : null;
+  if (holder !== null) return tell(holder, EXIT.unreachable); // Q3
+  const isMade = flags.fresh || (!flags.resume && !existsSync(join(data, "store")));
+  if (isMade) terminal.err(`quickstart: making a store in ${data} …\n`);
   try {
-    const store = await openStore({ data: DATA, migrate: "no", onWarning: () => {}, onFatal: () => {} });
-    await store.close();
-    return null;
+    if (flags.fresh) makeRoom(data);
+    else removeLeftovers(data);
   } catch (error) {
-    return error instanceof Error && "code" in error && error.code === "store_in_use" ? error.message : null;
+    const said = error instanceof Error ? error.message : String(error);
+    return tell(`quickstart: the old store cannot be removed: ${said}\n`, EXIT.configuration);
   }
+  const exitCode = await plan(flags, data);
+  return exitCode === EXIT.ok && !flags.exit ? await serve(flags, data) : exitCode;
+}
+
+/** Null: nobody. Whatever else is wrong with the store is told by whoever opens it. */
+async function whoHolds(data: string): Promise<string | null> {
+  const { findHolder } = await import("@tessera/runtime");
+  const holder = await findHolder(data);
+  if (holder === null) return null;
+  const { pid, reached } = holder;
+  if (reached === null) return `quickstart: process ${pid} is using ${data}; repeat when it has ended\n`;
+  return `quickstart: it is up already, at ${reached.url}, with the store in ${data}
+  look at it  npx tessera turns ls --data ${quoted(data)}
+  stop it     press Ctrl-C in its terminal, or: kill ${pid}
+`;
 }
 
 /** Q1 */
-async function plan(): Promise<ExitCode> {
+async function plan(flags: Flags, data: string): Promise<ExitCode> {
   terminal.err("Four agents plan a day trip. Interrupt them when you like: the next start goes on where they were.\n");
-  if (flags.resume || existsSync(join(DATA, "store"))) {
+  const again = `npm ${flags.exit ? "run demo" : "start"}${flags.isOwnData ? ` -- --data ${quoted(data)}` : ""}`;
+  const err = (text: string) => terminal.err(text.replace(/(?<=what to do {2}Let it go on: ).*/, () => again)); // Q4
+  if (flags.resume || existsSync(join(data, "store"))) {
     let hasDelivered = false;
     const out = (text: string) => {
       hasDelivered = true;
       terminal.out(text);
     };
-    const exitCode = await tessera(["run", BUNDLE, "--resume", "--data", DATA], { ...terminal, out });
+    const exitCode = await tessera(["run", BUNDLE, "--resume", "--data", data], { ...terminal, out, err });
     if (exitCode !== EXIT.ok || hasDelivered || flags.resume) return exitCode;
   }
-  return await tessera(["run", BUNDLE, "--input", INPUT, "--data", DATA], terminal);
+  return await tessera(["run", BUNDLE, "--input", INPUT, "--data", data], { ...terminal, err });
 }
 
 /** Runs a command, and shows it. */
 async function tessera(args: readonly string[], shownOn: Terminal): Promise<ExitCode> {
-  terminal.err(`\n$ npx tessera ${args.join(" ")}\n`);
+  terminal.err(`\n$ npx tessera ${args.map(quoted).join(" ")}\n`);
   return await runCli(args, shownOn);
 }
 
-async function serve(): Promise<ExitCode> {
+async function serve(flags: Flags, data: string): Promise<ExitCode> {
   const port = (await isFree(Number(flags.port))) ? flags.port : "0";
   const out = (text: string) => {
     const { event, url } = JSON.parse(text);
-    if (event === "started") void nextSteps(url, port !== flags.port).then(terminal.err);
+    // Told to stop at once, it has no key any more: then there is nothing to look at.
+    if (event === "started")
+      nextSteps(url, data, port === flags.port ? null : flags.port).then(terminal.err, () => undefined);
   };
   const err = (text: string) => (text.includes('"level":"info"') ? undefined : terminal.err(text));
-  return await runCli(["start", BUNDLE, "--data", DATA, "--port", port, "--json"], { ...terminal, out, err });
+  return await runCli(["start", BUNDLE, "--data", data, "--port", port, "--json"], { ...terminal, out, err });
 }
 
-async function nextSteps(url: string, isTaken: boolean): Promise<string> {
+async function nextSteps(url: string, data: string, taken: string | null): Promise<string> {
   const turns = `${url}/projects/default/turns`;
+  const key = join(data, "key");
   return `
-The API is at ${url}${isTaken ? ` (port ${flags.port} is taken)` : ""}. In another terminal:
+The API is at ${url}${taken === null ? "" : ` (port ${taken} is taken)`}. In another terminal:
 
-  npx tessera turns ls --data ${DATA}
-  npx tessera turns show ${await lastTrip(turns)} --data ${DATA}
-  curl -H "Authorization: Bearer $(cat ${DATA}/key)" ${turns}
+  npx tessera turns ls --data ${quoted(data)}
+  npx tessera turns show ${await lastTrip(turns, key)} --data ${quoted(data)}
+  curl -H "Authorization: Bearer $(cat ${quoted(key)})" ${turns}
 
 Ctrl-C stops it. The next start plans another trip; with -- --fresh it begins with an empty store.
 `;
 }
 
 /** The planner's newest turn: nobody asked for it but us. */
-async function lastTrip(turns: string): Promise<string> {
-  const headers = { authorization: `Bearer ${readFileSync(join(DATA, "key"), "utf8").trim()}` };
+async function lastTrip(turns: string, key: string): Promise<string> {
+  const headers = { authorization: `Bearer ${readFileSync(key, "utf8").trim()}` };
   const answer = (await (await fetch(turns, { headers })).json()) as { readonly turns: readonly TurnRow[] };
   const trips = answer.turns.filter((turn) => turn.parent_agent_turn_id === null);
   return trips.toSorted((a, b) => a.created_at.localeCompare(b.created_at)).at(-1)?.agent_turn_id ?? "TURN";

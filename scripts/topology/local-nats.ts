@@ -31,7 +31,7 @@ export async function startLocalNats(directory: string): Promise<LocalNats> {
   const passwords = new Map<string, string>();
   const lines = [`TESSERA_NATS_STORE=${JSON.stringify(join(directory, "nats"))}`];
   for (const [, variable, name = ""] of readFileSync(NATS_CONF, "utf8").matchAll(PASSWORD_VARIABLE)) {
-    const password = randomBytes(18).toString("base64url");
+    const password = `p${randomBytes(18).toString("base64url")}`; // the file reads what starts with a digit as a number
     passwords.set(name.toLowerCase(), password);
     lines.push(`${variable}=${password}`);
   }

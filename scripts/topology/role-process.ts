@@ -16,6 +16,8 @@ export interface RoleProcess {
 interface StartedMessage {
   readonly event: string;
   readonly url?: string;
+  /** The agent that gets tasks which name none; told by those who load the bundle. */
+  readonly entry?: string;
 }
 
 export async function startRole(
@@ -23,7 +25,7 @@ export async function startRole(
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<RoleProcess> {
-  const child = await TestChild.start(TESSERA, { args: ["start", ...args, "--json"], env });
+  const child = await TestChild.start(TESSERA, { args: ["start", ...args, "--json"], env, detached: true });
   const isStarted = ({ event }: StartedMessage) => event === "started";
   return { name, child, started: await child.waitForMessage(`that ${name} is up`, isStarted, START_MS_MAX) };
 }

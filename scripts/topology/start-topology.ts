@@ -2,7 +2,7 @@
 //
 //   T1. Every process has a login and a NATS user of its own role, and knows no other password.
 //   T2. The kernel comes first, because it makes the streams; everything ends in the reverse order, each process by its own
-//       pid, and none outlives this one.
+//       pid, and none outlives this one. A signal of the terminal reaches this process only.
 
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";

@@ -51,6 +51,11 @@ describe("without a store", { timeout: SLOW_MS }, () => {
     expect(text.out).toMatch(/^ {2}project +p +TESSERA_PROJECT$/m);
     expect(text.out).toMatch(/^ {2}port +0 +--port$/m);
     expect(text.out).toMatch(/^\d+ checks, nothing failed/m);
+    expect(text.out).not.toMatch(/ default$/m);
+    expect(text.out).toMatch(/^ {2}\d+ more at their defaults; --all shows them$/m);
+    const all = await runTessera(["doctor", "--port", "0", "--all"]);
+    expect(all.out).toMatch(/^ {2}project +default +default$/m);
+    expect(all.out).not.toContain("--all");
   });
 
   it("says which variables a bundle needs, and fails for one with mistakes", async () => {
@@ -85,12 +90,14 @@ describe("on a directory", { timeout: SLOW_MS }, () => {
     expect(named(held, "holder")).toMatchObject([
       { status: "ok", found: expect.stringContaining(`process ${process.pid}`) },
     ]);
+    expect(named(held, "holder")[0]?.found).toContain("stored keys were not looked at");
     expect(named(held, "key file")).toMatchObject([{ status: "fail", fault: "configuration" }]);
     expect(held.exitCode).toBe(3);
 
     const reached = await doctor(["--url", api.url], { TESSERA_API_KEY: api.key.text });
     expect(reached.exitCode, JSON.stringify(reached.checks)).toBe(0);
     expect(named(reached, "key")).toMatchObject([{ status: "ok" }]);
+    expect(named(reached, "store")).toMatchObject([{ found: expect.stringContaining("left to the server") }]);
     expect(await doctor(["--url", api.url], { TESSERA_API_KEY: "tsk_wrong" })).toMatchObject({ exitCode: 3 });
     await api.close();
     await node.close();

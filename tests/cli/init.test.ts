@@ -26,7 +26,7 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("each template", () => {
   it.each([
-    ["minimal", "hello world", '"hello world" has 2 words.\n'],
+    ["minimal", "hello world", 'Words in "hello world": 2.\n'],
     [
       "multi-agent",
       "tea",
@@ -38,7 +38,7 @@ describe("each template", () => {
       const at = join(directory, template);
       const made = await runTessera(["init", at, "--template", template]);
       expect(made).toMatchObject({ exitCode: 0, err: "" });
-      expect(made.out).toContain(`tessera run ${at} --input`);
+      expect(made.out).toMatch(new RegExp(`tessera(\\.js)? run ${at} --input`));
       for (const file of ["tessera.yaml", "README.md", ".gitignore"]) expect(existsSync(join(at, file))).toBe(true);
       const valid = await runTessera(["validate", at, "--strict"]);
       expect(valid, valid.out).toMatchObject({ exitCode: 0, out: expect.stringMatching(/: no mistakes\n$/) });
@@ -65,10 +65,31 @@ describe("each template", () => {
         return found.status === "success";
       };
       await waitFor(isDone, { what: "the turn to succeed", timeoutMs: SLOW_MS / 2 });
-      expect(JSON.stringify(found.deliverable)).toContain("has 4 words; the longest is stitch.");
+      expect(JSON.stringify(found.deliverable)).toContain(": 4; the longest is stitch.");
     },
     SLOW_MS,
   );
+});
+
+describe("the next commands", () => {
+  it("name the command as it can be called: by its name, through npx, or by its path", async () => {
+    const next = async (name: string, env: Record<string, string>) => {
+      const { out } = await runTessera(["init", join(directory, name)], { npm_command: "", ...env });
+      return /^ {2}(.*) validate /m.exec(out)?.[1];
+    };
+    expect(await next("by-path", { PATH: "/nowhere" })).toMatch(/(?:^|\/)packages\/cli\/bin\/tessera\.js$/);
+    expect(await next("by-npx", { npm_command: "exec" })).toBe("npx tessera");
+    mkdirSync(join(directory, "bin"));
+    writeFileSync(join(directory, "bin/tessera"), "");
+    expect(await next("by-name", { PATH: join(directory, "bin") })).toBe("tessera");
+  });
+
+  it("of a service hand the key to its executor", async () => {
+    const at = join(directory, "with-key");
+    const { out } = await runTessera(["init", at, "--template", "service"]);
+    expect(out).toContain(`TESSERA_API_KEY=$(cat ${at}/store/key) node ${at}/executor.mjs`);
+    expect(out).toContain(`dev ${at} --data ${at}/store`);
+  });
 });
 
 describe("files that are there", () => {

@@ -80,8 +80,29 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expectOneMessage(await runTessera(["run", at, "--input", "x"]), 5, says);
   });
 
+  it("writes a rule that cannot be filled hears the model and the rule, and nothing about keys", async () => {
+    const at = bundle(
+      "rule",
+      MODEL('provider: scripted, options: { rules: [{ reply: { text: "{{result.text}}" } }] }') + AGENT,
+    );
+    const ran = await runTessera(["run", at, "--input", "x"]);
+    const says = [
+      "the scripted model m has no value for {{result.text}} in the reply of rules[0]",
+      "Correct the field",
+    ];
+    expectOneMessage(ran, 5, says);
+  });
+
+  it("names a NATS server that is not there hears so once, and gets the work done", async () => {
+    const ran = await runTessera(["run", SWARM, "--input", "tea", "--nats", "nats://me:secret@127.0.0.1:1"]);
+    expect(ran.exitCode, ran.err).toBe(0);
+    expect(ran.err.match(/cannot reach NATS at 127\.0\.0\.1:1; running without it, slower/g)).toHaveLength(1);
+    expect(ran.err).not.toContain("secret");
+  });
+
   it("takes a port that is taken hears which, and how to choose another", async () => {
-    const other: Server = createServer().listen(0, "127.0.0.1");
+    // It reads, so that it notices when whoever looks at it goes away.
+    const other: Server = createServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
     const says = [`cannot listen on 127.0.0.1:${port}: another process listens there`, "--port"];

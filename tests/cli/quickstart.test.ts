@@ -3,7 +3,7 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -103,6 +103,10 @@ describe("npm start and npm run demo", () => {
 
       const fresh = await run(data, "--fresh", "--exit");
       expect(fresh, fresh.err).toMatchObject({ exitCode: 4, out: "" }); // never a store that is in use
+      const second = await run(data);
+      expect(second, second.err).toMatchObject({ exitCode: 4, out: "" });
+      expect(second.err).toContain(`it is up already, at ${url}, with the store in ${data}`);
+      expect(second.err).toContain(`kill ${child.pid}`);
       child.kill("SIGINT");
       expect(await exit).toEqual([0, null]);
       expect(payments(data)).toHaveLength(2);
@@ -112,6 +116,35 @@ describe("npm start and npm run demo", () => {
     },
     SLOW_MS,
   );
+});
+
+describe("the command line of the quick start", () => {
+  it("has a help, and an answer to what it does not know, without a stack", async () => {
+    expect(await runNode([MAIN, "--exit", "--help"])).toMatchObject({
+      exitCode: 0,
+      out: expect.stringMatching(/^usage: /),
+      err: "",
+    });
+    for (const wrong of [["--frehs"], ["--port", "many"], ["extra"]]) {
+      const ran = await runNode([MAIN, ...wrong]);
+      expect(ran).toMatchObject({ exitCode: 2, out: "", err: expect.stringContaining("usage: ") });
+      expect(ran.err).not.toMatch(STACK_TRACE);
+    }
+  });
+
+  it("--fresh finds nothing of a removal that was interrupted, and removes what that left", async () => {
+    const data = join(directory, "wreck");
+    mkdirSync(join(data, "store"), { recursive: true });
+    writeFileSync(join(data, "store/half"), "");
+    mkdirSync(`${data}.removed-1/store`, { recursive: true });
+    mkdirSync(`${data}.removed-mine`);
+    const nothing = await run(data, "--fresh", "--resume", "--exit");
+    expect(nothing, nothing.err).toMatchObject({ exitCode: 3, out: "" });
+    expect(nothing.err).toContain(`making a store in ${data} …`);
+    expect(nothing.err).toContain("there is no store in it");
+    const left = readdirSync(directory).filter((name) => name.startsWith("wreck"));
+    expect(left).toEqual(["wreck.removed-mine"]); // whose name only looks like ours
+  });
 });
 
 describe.concurrent("interrupted in the middle and started again", () => {
@@ -134,6 +167,7 @@ describe.concurrent("interrupted in the middle and started again", () => {
         child.kill(signal);
         expect(await exit).toEqual(signal === "SIGKILL" ? [null, "SIGKILL"] : [6, null]);
         expect(said()).not.toContain("A day in Porto");
+        if (signal === "SIGINT") expect(said()).toContain(`Let it go on: npm run demo -- --data ${data}\n`);
         const between = await look(data, { drained: false });
         expect(between.violations).toEqual([]);
         expect(between.done).toContain("calendar__free_day");
@@ -142,6 +176,8 @@ describe.concurrent("interrupted in the middle and started again", () => {
         const resumed = await run(data, ...again);
         expect(resumed, resumed.err).toMatchObject({ exitCode: 0, out: DELIVERABLE });
         expect(resumed.err).toContain("left open");
+        const [first = ""] = /finishing .* left open|^info .*/m.exec(resumed.err) ?? [];
+        expect(first).toMatch(/^finishing/); // what tools say about it comes after
         const after = await look(data, { drained: true });
         expect(after).toMatchObject({ turns: 4, open: [], violations: [] });
         const trains = payments(data).map((line) => line.split(" ")[1]);

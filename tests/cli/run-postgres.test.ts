@@ -29,8 +29,8 @@ it(
     );
     const waiting = await runTessera(["run", SWARM, "--input", "tea, slowly", "--wait", "0", ...store, ...bus]);
     expect(waiting, waiting.err).toMatchObject({ exitCode: 6, out: "" });
-    expect(waiting.err).toContain("--resume --postgres URL --nats URL\n");
-    expect(waiting.err).not.toContain(postgres.url);
+    expect(waiting.err).toMatch(/--resume --postgres \S*postgres\S*:\/\/\S+ --nats \S*nats:\/\/\S+\n/);
+    expect(waiting.err).not.toMatch(/:\/\/[^\s/]*:[^\s/]*@/); // no password
     const other = await runTessera(["run", SWARM, "--input", "tea", "--instance", "other", ...store, ...bus]);
     expect(other.exitCode, other.err).toBe(0);
     expect(other.err).not.toContain("left open");

@@ -113,11 +113,16 @@ describe("the example", () => {
       expect(err).not.toContain("\u001b");
       expect(err).toMatch(/^ +\d+\.\d\d s {2}planner {7}turn {2}started$/m);
       expect(err).toMatch(/^ +\d+\.\d\d s {2}planner {7}call {2}shelf__find {13}success {4} +\d+\.\d\d s$/m);
-      expect(err).toMatch(/^ +\d+\.\d\d s {2}researcher {4}turn {2}success$/m);
+      expect(err).toMatch(/^ +\d+\.\d\d s {2}researcher#1 {2}turn {2}success$/m);
       const order = ["step  1", "words__count            called", "fork_join               called", "step  3"];
       const places = order.map((part) => err.indexOf(part));
       expect(places.toSorted((a, b) => a - b)).toEqual(places);
       expect(places[0]).toBeGreaterThan(-1);
+      // Whoever was waited for ends first, and a turn ends last.
+      const ends = ["researcher#2  turn  success", "fork_join               success", "planner       turn  success"];
+      const endPlaces = ends.map((part) => err.indexOf(part));
+      expect(endPlaces.toSorted((a, b) => a - b)).toEqual(endPlaces);
+      expect(endPlaces[0]).toBeGreaterThan(-1);
     },
     SLOW_MS,
   );
@@ -184,6 +189,7 @@ describe("a run that is interrupted", () => {
       expect(await exit).toEqual([6, null]);
       const [out, err] = await said;
       expect(out).toBe("");
+      expect(err).toContain(`making a store in ${data} …\n`);
       expect(err).toContain(`tessera run ${bundle} --resume --data ${data}`);
       // Now nobody has it, and that is told, instead of waited for.
       const tail = await runHere(["turns", "tail", turn, "--data", data]);
@@ -192,13 +198,21 @@ describe("a run that is interrupted", () => {
         `nobody works on the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
       );
 
+      const late = await runHere(["run", bundle, "--input", "hello", "--data", data, "--wait", "0"]);
+      expect(late, late.err).toMatchObject({ exitCode: 6, out: "" });
+      expect(late.err).not.toContain("making a store");
+      expect(late.err).toContain("the new task was not asked for: a turn that an earlier run left open did not end");
+      expect(late.err).toContain(`then repeat the new task: tessera turns stop ${turn} --data ${data}\n`);
+
+      const before = readFileSync(ledger, "utf8").split("began job-stopped\n").length - 1;
       const next = run("--input", "hello", "--data", data);
-      await began("job-stopped", 2);
+      await began("job-stopped", before + 1);
       release("job-stopped");
       const done = await next;
       expect(done.exitCode, done.err).toBe(0);
       expect(done.out).toBe("hello \u001b[31mhello\n");
       expect(done.err).toContain("finishing a turn that an earlier run left open");
+      expect(done.err).toMatch(/^ earlier {2}planner {7}turn {2}started$/m);
       const turns = done.err.split("\n").filter((line) => / turn {2}success$/.test(line));
       expect(turns).toHaveLength(2);
     },
@@ -210,7 +224,7 @@ describe("a run that is interrupted", () => {
     async () => {
       const { exitCode, out, err } = await run("--input", "job-waited", "--wait", "8");
       expect({ exitCode, out }).toEqual({ exitCode: 6, out: "" });
-      expect(err).toMatch(/ wait {2}jobs__slow {14}its worker runs jobs__slow, until \d\d:\d\d:\d\d UTC\n/);
+      expect(err).toMatch(/ wait {2}jobs__slow {14}running, until \d\d:\d\d:\d\d UTC\n/);
       expect(err).toContain("the turn did not end within 8 s; the store was in memory, so it is gone");
 
       const json = await run("--input", "job-waited", "--wait", "0", "--json");
@@ -220,6 +234,27 @@ describe("a run that is interrupted", () => {
     SLOW_MS,
   );
 });
+
+it(
+  "a call that was made by hand and is still open does not hold up a new task",
+  async () => {
+    const store = ["--data", join(directory, "called")];
+    const far = join(directory, "far.yaml");
+    const subject = "cg.v1r4.{project_id}.{channel_id}.cmd.tool.far.away";
+    const tool = `tool_name: far__away\ndescription: Far.\ntarget_subject: ${subject}\nafter_execution: suspend\n`;
+    writeFileSync(far, `${tool}parameters: { type: object, properties: {} }\n`);
+    expect((await runHere(["migrate", ...store])).exitCode).toBe(0);
+    expect((await runHere(["tools", "register", far, ...store])).exitCode).toBe(0);
+    const called = await runHere(["tools", "call", "far__away", "--bundle", bundle, "--wait", "0", ...store]);
+    expect(called, called.err).toMatchObject({ exitCode: 6 });
+    const ran = await runHere(["run", bundle, "--input", "hello", ...store]);
+    expect(ran, ran.err).toMatchObject({ exitCode: 0, out: "hello \u001b[31mhello\n" });
+    expect(ran.err).not.toContain("left open");
+    const open = await runHere(["turns", "ls", "--status", "active", ...store]);
+    expect(open.out, open.err).toMatch(/^turn_\w+ +call_/m);
+  },
+  SLOW_MS,
+);
 
 describe("how a turn ends", () => {
   it(

@@ -44,7 +44,8 @@ it(
     expect(held.out).toContain("demo__echo");
     expect(started.health).toBe("ok");
     expect(taken).toMatchObject({ exitCode: 3, out: "" });
-    expect(taken.err).toContain("another process listens there");
+    expect(taken.err).toContain("another process listens there, which is a Tessera");
+    expect(taken.err).toContain(`tessera run --url ${started.url}`);
     expect(taken.err).toContain("--port");
 
     child.kill("SIGINT");

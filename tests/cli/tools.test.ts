@@ -162,7 +162,7 @@ describe("mistakes", () => {
   );
 
   it.each([
-    [["call", "text-transform__trm"], 5, "Use one of text-transform__trim, "],
+    [["call", "text-transform__trm"], 1, "Use one of text-transform__trim, "],
     [["call", "x", "--bundle", "nowhere"], 3, "there is no bundle at "],
     [["ls", "--data", "nowhere"], 3, "there is no store in it"],
   ])(

@@ -3,12 +3,13 @@
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { openStore } from "@tessera/runtime";
 import { freePort, waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runHere } from "./run-here.ts";
@@ -49,9 +50,16 @@ spec:
   tools: [{ ref: Tool/jobs }]
 ---
 apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: aide }
+spec:
+  modelConfig: { modelRef: Model/script }
+  prompt: { system: "You help the planner." }
+---
+apiVersion: goondan.ai/v1
 kind: Swarm
 metadata: { name: crew }
-spec: { entryAgent: Agent/planner, agents: [{ ref: Agent/planner }] }
+spec: { entryAgent: Agent/planner, agents: [{ ref: Agent/aide }, { ref: Agent/planner }] }
 `;
 /** A tool whose executor is not there. */
 const farYaml = `tool_name: far__away
@@ -80,12 +88,16 @@ beforeAll(async () => {
   writeFileSync(join(bundle, "tessera.yaml"), bundleYaml);
   writeFileSync(join(bundle, "jobs.mjs"), code(ledger()));
   writeFileSync(join(directory, "far.yaml"), farYaml);
-  const args = ["start", bundle, "--data", data, "--port", "0", "--json"];
+  await begin();
+}, SLOW_MS);
+
+async function begin(): Promise<void> {
+  const args = ["start", join(directory, "bundle"), "--data", data, "--port", "0", "--json"];
   server = spawn(process.execPath, [TESSERA, ...args], { stdio: ["ignore", "pipe", "ignore"] });
   const lines = createInterface({ input: server.stdout as never })[Symbol.asyncIterator]();
   started = JSON.parse((await lines.next()).value ?? "null");
   expect(started).toMatchObject({ event: "started" });
-}, SLOW_MS);
+}
 
 afterAll(async () => {
   if (server.exitCode === null) {
@@ -153,8 +165,13 @@ it(
     expect(lines.at(-1)).toMatchObject({ ok: true, agent: "planner", status: "success", deliverable: "did job-one" });
     expect(lines.filter(({ event }) => event === "call").map(({ status }) => status)).toEqual(["called", "success"]);
 
+    // Of two agents the swarm says which is the entry.
     const again = await held("run", "--input", "hello");
     expect(again, again.err).toMatchObject({ exitCode: 0, out: "hello\n" });
+    expect(again.err).toContain("planner       turn  success");
+    const nobody = await remote("run", "--agent", "nobody", "--input", "hello");
+    expect(nobody).toMatchObject({ exitCode: 1, out: "" });
+    expect(nobody.err).toContain("aide, planner");
     const refused = await held("run", join(directory, "bundle"), "--input", "hello");
     expect(refused).toMatchObject({ exitCode: 4, out: "" });
     expect(refused.err).toContain("Leave the bundle out to give the task to that process");
@@ -164,12 +181,14 @@ it(
     expect(shown.out).toMatch(/^ {2}jobs__slow {2}success +1 /m);
     expect(shown.out).toMatch(/^deliverable\n {2}did job-one$/m);
     const { turn: document } = JSON.parse((await remote("turns", "show", turn, "--json")).out);
+    expect(shown.out).toContain(`\ncard        ${document.deliverable_card_id}\n`);
+    expect(shown.out).toContain(document.calls[0].result_card_id);
     const card = await held("cards", "show", document.deliverable_card_id);
     expect(card.out).toMatch(/^type +task\.deliverable$/m);
     expect(card.out).toMatch(/content\n(did job-one|\{)/);
     const agents = await held("agents", "ls");
     expect(agents.out).toMatch(/^planner +job-one +idle /m);
-    expect(agents.err).toBe("  a task can be given to: planner\n");
+    expect(agents.err).toBe("  a task can be given to: aide, planner\n");
   },
   SLOW_MS,
 );
@@ -281,6 +300,7 @@ describe("what is wrong with the server is told in one message", () => {
         [started.url, "tsk_wrong.key", 3, "Set TESSERA_API_KEY to a key of that server"],
         [`http://127.0.0.1:${await freePort()}`, "k", 4, "nothing listens there"],
         [`http://127.0.0.1:${port}`, "k", 3, "is not Tessera's API"],
+        [`${started.url}/foo`, started.key, 3, `${started.url}/foo is not the API's address`],
         [started.url.replace("http", "ftp"), "k", 3, "http:// or https://"],
       ] as const;
       for (const [url, TESSERA_API_KEY, exitCode, message] of cases) {
@@ -295,3 +315,49 @@ describe("what is wrong with the server is told in one message", () => {
     SLOW_MS,
   );
 });
+
+it(
+  "a process that starts again is found again by who watches",
+  async () => {
+    const turn = await ask("job-restarted");
+    await began("job-restarted");
+    let heard = () => {};
+    const watching = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    const tail = runHere(["turns", "tail", turn, "--data", data], { onPrint: () => heard() });
+    await watching;
+    const exit = once(server, "exit");
+    server.kill("SIGKILL");
+    await exit;
+    await begin();
+    release("job-restarted");
+    const done = await tail;
+    expect(done, done.err).toMatchObject({ exitCode: 0, out: "did job-restarted\n" });
+    expect(done.err).toContain("the server answers again\n");
+    expect(done.err).toMatch(/^ earlier {2}planner {7}turn {2}started$/m);
+  },
+  SLOW_MS,
+);
+
+it(
+  "a process that is still starting is waited for by who asks, for a moment",
+  async () => {
+    const held = join(directory, "starting");
+    const quiet = { onWarning: () => {}, onFatal: () => {} };
+    const store = await openStore({ data: held, migrate: "yes", ...quiet });
+    const changedMs = () => statSync(join(held, "lock")).mtimeMs;
+    const before = changedMs();
+    const asked = runHere(["turns", "ls", "--data", held, "--json"]);
+    await waitFor(() => changedMs() > before, { what: "the command to try the lock", timeoutMs: 60_000 });
+    // Its API is up now; another process stands in for it.
+    writeFileSync(join(held, "key"), `${started.key}\n`);
+    writeFileSync(join(held, "url"), `${started.url}\n`);
+    store.announceApi(started.url);
+    const ran = await asked;
+    await store.close();
+    expect(ran, ran.out).toMatchObject({ exitCode: 0, err: "" });
+    expect(JSON.parse(ran.out).turns.length).toBeGreaterThan(0);
+  },
+  SLOW_MS,
+);

@@ -85,3 +85,34 @@ it("takes a single file, and tells one that is not there in the asked form", asy
   expect(json).toMatchObject({ exitCode: 3, err: "" });
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, findings: [{ code: "E_CONFIG_ENTRY_NOT_FOUND" }] });
 });
+
+it("refuses a directory that holds no bundle, as run does, and names a file whose name is wrong", async () => {
+  const empty = join(directory, "empty");
+  mkdirSync(empty);
+  const none = await runTessera(["validate", empty]);
+  expect(none).toMatchObject({ exitCode: 3, out: "", err: expect.stringContaining(`there is no bundle at ${empty}`) });
+  writeFileSync(join(empty, "mine.yaml"), BAD);
+  expect((await runTessera(["validate", empty])).err).toContain("mine.yaml: this file holds resources and is not read");
+});
+
+it("shows a syntax error of a module at its own line, on one line", async () => {
+  const bundle = join(directory, "syntax");
+  mkdirSync(bundle);
+  writeFileSync(join(bundle, "tessera.yaml"), BAD.replace("  colour: red\n", "").replace(".mjs", ".ts"));
+  writeFileSync(join(bundle, "words.ts"), "export const handlers = {\n  count: () => = 1,\n};\n");
+  const { exitCode, out } = await runTessera(["validate", bundle]);
+  expect(exitCode).toBe(3);
+  const [first = ""] = out.split("\n");
+  expect(first).toContain(`${join(bundle, "words.ts")}:2:16  error`);
+  expect(first).toContain("it is named at tessera.yaml:5:10");
+  expect(first).not.toContain("\\u000a");
+});
+
+it("is not fooled by a config file that prints on stdout and ends the process as if all were well", async () => {
+  const bundle = join(directory, "leaving");
+  mkdirSync(bundle);
+  writeFileSync(join(bundle, "tessera.config.mjs"), 'console.log("all is well"); process.exit(0);\n');
+  const { exitCode, out, err } = await runTessera(["validate", bundle, "--json"]);
+  expect(JSON.parse(out)).toMatchObject({ ok: false, error: { message: expect.stringContaining("ended before") } });
+  expect({ exitCode, err }).toEqual({ exitCode: 1, err: "all is well\n" });
+});

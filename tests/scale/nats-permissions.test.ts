@@ -24,6 +24,9 @@ afterAll(async () => {
 
 const WORKER = "agent_worker_worker_generic_wakeup_v1r4_default";
 const CALLER = "agent_worker_tool_caller_wakeup_v1r4_default";
+const UI_ACTION = "ui_worker_ui_action_v1r4_default";
+const UI_WAKEUP = "ui_worker_wakeup_ui_worker_v1r4_default";
+const UI_END = "ui_worker_evt_task_v1r4_default";
 const PMO = "pmo_service_cmd_v1r4";
 const BATCH = "pmo_batch_evt_task_v1r4";
 const EDGE = "tool_edge_cmd_v1r4_default";
@@ -59,6 +62,11 @@ const MAY_PUBLISH: Readonly<Record<string, readonly string[]>> = {
     ...STREAM_INFO,
     ...[`$JS.API.CONSUMER.INFO.${CMD}.${WORKER}`, next(CMD, WORKER), ack(CMD, WORKER), newAck(CMD, WORKER)],
     create(CMD, WORKER, "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup"),
+    ...[next(CMD, CALLER), create(CMD, CALLER, "cg.v1r4.default.*.cmd.agent.tool_caller.wakeup")],
+    ...["cg.v1r4.p.c.evt.sys.ui.action_ack", next(CMD, UI_ACTION), ack(CMD, UI_ACTION)],
+    create(CMD, UI_ACTION, "cg.v1r4.default.*.cmd.sys.ui.action"),
+    ...[next(CMD, UI_WAKEUP), create(CMD, UI_WAKEUP, "cg.v1r4.default.*.cmd.agent.ui_worker.wakeup")],
+    ...[next(EVT, UI_END), ack(EVT, UI_END), create(EVT, UI_END, "cg.v1r4.default.*.evt.agent.*.task")],
   ],
   pmo: [
     ...[SUBJECTS.wakeup, SUBJECTS.event],
@@ -201,10 +209,25 @@ describe("our own bus", () => {
         delivery.ack();
       },
     );
-    const subject = "cg.v1r4.default.c.cmd.agent.worker_generic.wakeup";
-    await kernel.publish([{ subject, headers: {}, data: new Uint8Array() }]);
-    await waitFor(() => heard.length > 0, { what: "the wakeup to arrive" });
-    expect(heard).toEqual([subject]);
+    const others = {
+      [CALLER]: "cg.v1r4.default.*.cmd.agent.tool_caller.wakeup",
+      [UI_ACTION]: "cg.v1r4.default.*.cmd.sys.ui.action",
+      [UI_WAKEUP]: "cg.v1r4.default.*.cmd.agent.ui_worker.wakeup",
+      [UI_END]: "cg.v1r4.default.*.evt.agent.*.task",
+    };
+    for (const [durable, pattern] of Object.entries(others)) {
+      await worker.subscribe({ pattern, durable }, (delivery) => {
+        heard.push(delivery.subject);
+        delivery.ack();
+      });
+    }
+    const subjects = ["worker_generic", "tool_caller", "ui_worker"].map(
+      (target) => `cg.v1r4.default.c.cmd.agent.${target}.wakeup`,
+    );
+    const sent = [...subjects, "cg.v1r4.default.c.evt.agent.a.task"];
+    await kernel.publish(sent.map((subject) => ({ subject, headers: {}, data: new Uint8Array() })));
+    await waitFor(() => heard.length >= sent.length, { what: "what was sent to arrive" });
+    expect(heard.toSorted()).toEqual(sent.toSorted());
     expect(warnings).toEqual([]);
   });
 

@@ -9,6 +9,9 @@ import type { ApiFlags } from "./flags.ts";
 import { listOfProject } from "./project-access.ts";
 import type { Terminal } from "./run-cli.ts";
 
+const ID_CHARS_MAX = 16;
+const IDLE = "idle";
+
 type Profile = Awaited<ReturnType<Client["listProfiles"]>>["profiles"][number];
 
 export async function agentsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
@@ -30,7 +33,7 @@ export async function agentsLsCommand(flags: ApiFlags, terminal: Terminal): Prom
     terminal.out(`${JSON.stringify({ ok: true, project, agents: known, profiles })}\n`);
     return EXIT.ok;
   }
-  if (agents.length > 0) terminal.out(alignRows(agents.map((agent) => agentRow(agent, doing.get(agent.agent_id)))));
+  if (agents.length > 0) terminal.out(alignRows(agentRows(agents, doing, terminal.isOutWatched)));
   else terminal.out(`no agent of project ${project} has been at work\n`);
   terminal.err(profilesText(profiles));
   return EXIT.ok;
@@ -46,17 +49,27 @@ export function nameOf({ agent_id, metadata, display_name }: Agent): string {
   return typeof agent_name === "string" ? agent_name : (display_name ?? agent_id);
 }
 
-function agentRow(agent: Agent, doing: string | undefined) {
-  const { instance_key } = (agent.metadata ?? {}) as { readonly instance_key?: unknown };
-  const { agent_id, worker_target, created_at } = agent;
-  return {
-    agent: nameOf(agent),
-    instance: instance_key ?? null,
-    doing: doing ?? null,
-    worker: worker_target,
-    agent_id,
-    created_at,
-  };
+/** Those at work first, the newest first among their like. On a terminal ids are cut, so that a row fits into a line. */
+export function agentRows(agents: readonly Agent[], doing: ReadonlyMap<string, string>, isCut: boolean) {
+  const names = new Map(agents.map((agent) => [agent.agent_id, nameOf(agent)]));
+  const shown = (id: string) => (isCut && id.length > ID_CHARS_MAX ? `…${id.slice(1 - ID_CHARS_MAX)}` : id);
+  const isIdle = ({ agent_id }: Agent) => (doing.get(agent_id) ?? IDLE) === IDLE;
+  return agents
+    .toSorted((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || (a.created_at < b.created_at ? 1 : -1))
+    .map((agent) => {
+      const { agent_id, owner_agent_id, worker_target, created_at } = agent;
+      const { instance_key } = (agent.metadata ?? {}) as { readonly instance_key?: unknown };
+      const owner = owner_agent_id === null ? null : names.get(owner_agent_id);
+      return {
+        agent: shown(nameOf(agent)),
+        instance: typeof instance_key === "string" ? shown(instance_key) : null,
+        doing: doing.get(agent_id) ?? null,
+        owner: owner === undefined ? shown(owner_agent_id ?? "") : owner,
+        worker: worker_target,
+        agent_id: shown(agent_id),
+        created_at,
+      };
+    });
 }
 
 function profilesText(profiles: readonly Profile[]): string {

@@ -1,7 +1,8 @@
 // What a command says when the API refused, or could not be asked.
 //
 //   A1. A wrong address and a wrong key are the user's to correct (exit 3); a server that is not there may come back (exit 4).
-//   A2. Told by the shape of the error, so that a command that asks no API does not load the client.
+//   A2. A server that answers and asks to wait is no wrong address: what is away is its store, or the time it gives.
+//   A3. Told by the shape of the error, so that a command that asks no API does not load the client.
 
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -13,8 +14,11 @@ export interface ApiProblem extends Error {
   readonly code: string;
   readonly detail: unknown;
   readonly requestId: string | null;
+  readonly retryAfterMs: number | null;
 }
 
+const STORE_CODES: ReadonlySet<string> = new Set(["storage_error", "upstream_unavailable"]);
+const STORE_TODO = "Wait until the server is whole again (its /health says what is wrong), then repeat.";
 const AWAY_CODES: ReadonlySet<string> = new Set(["upstream_unavailable", "timeout"]);
 const BY_STATUS: Readonly<Record<number, { readonly exitCode: ExitCode; readonly todo: string }>> = {
   401: {
@@ -27,7 +31,7 @@ const BY_STATUS: Readonly<Record<number, { readonly exitCode: ExitCode; readonly
   },
 };
 
-/** A2 */
+/** A3 */
 export function isApiProblem(error: unknown): error is ApiProblem {
   return error instanceof Error && error.name === "ApiError" && "status" in error && "requestId" in error;
 }
@@ -35,11 +39,29 @@ export function isApiProblem(error: unknown): error is ApiProblem {
 /** Whether asking again may help without anybody doing anything. */
 export function isAway(error: unknown): boolean {
   if (!isApiProblem(error)) return false;
-  return error.status === 0 ? AWAY_CODES.has(error.code) : error.status === 429 || error.status >= 502;
+  const { status, requestId } = error;
+  if (status === 0) return AWAY_CODES.has(error.code);
+  // A plain 500 is of something in between: every answer of Tessera has a request id.
+  return status === 429 || status >= 502 || (status === 500 && requestId === null);
 }
 
+/** What was asked for is not there; the path was right. */
 export function isNotFound(error: unknown): boolean {
-  return isApiProblem(error) && error.status === 404 && error.requestId !== null;
+  return isApiProblem(error) && error.status === 404 && error.requestId !== null && !isUnknownPath(error);
+}
+
+export function isUnknownProject(error: unknown): boolean {
+  return isNotFound(error) && fieldOf(error as ApiProblem) === "project_id";
+}
+
+/** Tessera answers, but not at this path: the URL has one too many, or is of something else of it. */
+export function isUnknownPath(error: unknown): boolean {
+  return isApiProblem(error) && error.status === 404 && fieldOf(error) === "path";
+}
+
+/** A key that is not taken: that of a process which has ended meanwhile, where it was read from its directory. */
+export function isUnauthenticated(error: unknown): boolean {
+  return isApiProblem(error) && error.status === 401;
 }
 
 export function apiFailure(error: ApiProblem): Failure {
@@ -48,6 +70,20 @@ export function apiFailure(error: ApiProblem): Failure {
   if (status === 0 && !AWAY_CODES.has(code)) {
     const todo = "Correct --url or TESSERA_URL, and the key.";
     return { exitCode: EXIT.configuration, code, message, todo };
+  }
+  if (status === 429) {
+    const { retryAfterMs } = error;
+    const time = retryAfterMs === null ? "a moment" : `${Math.ceil(retryAfterMs / 1_000)} s`;
+    return { exitCode: EXIT.unreachable, code, message, todo: `Wait ${time}, then repeat.` }; // A2
+  }
+  if (status === 503 && error.requestId !== null) {
+    const said = STORE_CODES.has(code) ? "the server answers, but it cannot reach its store" : message;
+    return { exitCode: EXIT.unreachable, code, message: said, todo: STORE_TODO }; // A2
+  }
+  if (status >= 500 && isAway(error)) {
+    const todo =
+      "Repeat in a moment: this is the answer of something between here and the server, or of a server that starts.";
+    return { exitCode: EXIT.unreachable, code, message, todo };
   }
   if (isAway(error)) {
     const todo = "Check that the server runs and that --url or TESSERA_URL is its address, then repeat.";
@@ -60,11 +96,23 @@ export function apiFailure(error: ApiProblem): Failure {
     const todo = "Correct --url or TESSERA_URL: what answers there is not Tessera's API.";
     return { exitCode: EXIT.configuration, code, message, todo };
   }
+  if (isUnknownPath(error)) {
+    const todo = "Correct --url or TESSERA_URL: it is not the API's address.";
+    return { exitCode: EXIT.configuration, code, message, todo };
+  }
+  if (code === "agent_not_found") {
+    const todo = "Name one that is defined with --agent; see them: tessera agents ls.";
+    return { exitCode: EXIT.failure, code, message, todo };
+  }
   const mistakes = mistakesOf(error.detail);
   const isConfiguration = code === "bad_request" || code.startsWith("E_CONFIG_") || mistakes.length > 0;
   const todo = code === "bad_request" ? "Correct what is named, then repeat." : ERROR_CATALOGUE[code].todo;
   const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
   return { exitCode, code, message, todo, ...(mistakes.length === 0 ? {} : { mistakes }) };
+}
+
+function fieldOf({ detail }: ApiProblem): unknown {
+  return isJsonObject(detail) ? detail.field : undefined;
 }
 
 function mistakesOf(detail: unknown): string[] {

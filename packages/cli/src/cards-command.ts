@@ -18,7 +18,7 @@ export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal
       return await client.getCard({ project, card: cardId });
     } catch (error) {
       if (!isNotFound(error)) throw error;
-      const todo = "See the cards of a turn: tessera turns show TURN --json.";
+      const todo = "See the cards of a turn: tessera turns show TURN.";
       throw errorWithTodo("not_found", `project ${project} has no card ${cardId}`, todo);
     }
   });

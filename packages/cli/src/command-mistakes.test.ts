@@ -60,7 +60,7 @@ it.each([
   [["turns", "ls", "--limit", "0", ...STORE], 2, "--limit must be a whole number from 1"],
   [["turns", "tail", "t", "--wait", "x", ...STORE], 2, "--wait must be a number"],
   [["turns", "why", "t", ...STORE], 3, "there is no store in it"],
-  [["turns", "ls"], 3, "no store was given"],
+  [["turns", "ls"], 3, "or the --url of a running server, or set TESSERA_DATA, TESSERA_POSTGRES or TESSERA_URL"],
   [["cards", "show", "a b", ...STORE], 2, "<card-id> must be 1 to 64 letters"],
   [["keys", "create", "--role", "viewer", ...STORE], 3, "run `tessera migrate` to make one"],
   [["run", "bundle", "--input", "x", "--url", "http://127.0.0.1:1"], 2, "which has its own bundle"],

@@ -5,11 +5,17 @@
 //   N2. A directory that a process holds is reached through that process; one that nobody holds, and PostgreSQL, are opened
 //       here, and this process serves the API to itself, on a port and with a key that nobody else learns.
 //   N3. Asking makes no store: a mistyped --data is told, not filled.
-//   N4. What was opened is closed again, whatever happens.
+//   N4. A process that holds the directory and is still starting is waited for, for a moment.
+//   N5. A process that holds the directory may be another one after a while: whoever watches asks again who it is.
+//   N6. What was opened is closed again, whatever happens.
 
 import { resolve } from "node:path";
 import type { Client } from "@tessera/client";
+import { CGError } from "@tessera/protocol";
 import type { Node } from "@tessera/runtime";
+import { isApiProblem, isUnknownPath } from "./api-failure.ts";
+import { EXIT } from "./exit-codes.ts";
+import { errorWithTodo } from "./failure.ts";
 import { checkId } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
@@ -25,14 +31,58 @@ export interface Api {
   readonly name: string;
   /** No process works on this store: it is a directory that only this command has open. */
   readonly isAbandoned: boolean;
+  /** The client of whoever holds the directory by now; null: nobody who answers (N5). */
+  readonly renew?: () => Promise<Client | null>;
 }
+
+const STARTING_MS_MAX = 4_000;
+const LOOK_AGAIN_MS = 100;
 
 export async function withApi<T>(flags: ApiFlags, terminal: Terminal, work: (api: Api) => Promise<T>): Promise<T> {
   checkId("--project", flags.project);
   const running = await reachRunning(flags, terminal);
-  if (running !== null) return await work(running);
+  if (running !== null) return await askOf(running, work);
   const { withNode } = await import("./with-node.ts");
-  return await withNode(flags, terminal, (node) => withOwnApi(node, terminal, flags, work)); // N3
+  try {
+    return await withNode(flags, terminal, (node) => withOwnApi(node, terminal, flags, work)); // N3
+  } catch (error) {
+    const started = await startedHolder(error, flags, terminal);
+    if (started === null) throw error;
+    return await work(started);
+  }
+}
+
+/** Says at which address there is no such path: the answer does not. */
+export async function askOf<T>(api: Api, work: (api: Api) => Promise<T>): Promise<T> {
+  try {
+    return await work(api);
+  } catch (error) {
+    if (api.reached !== "server" || !isApiProblem(error) || !isUnknownPath(error)) throw error;
+    const todo = "Correct --url or TESSERA_URL: give the address as the server prints it when it starts.";
+    throw errorWithTodo(
+      "not_found",
+      `${api.name} is not the API's address: ${error.message}`,
+      todo,
+      EXIT.configuration,
+    );
+  }
+}
+
+/** N4: after an error that says that the directory is in use, its holder, once it answers; null: it does not. */
+export async function startedHolder(
+  error: unknown,
+  flags: Omit<ApiFlags, "project">,
+  terminal: Pick<Terminal, "env">,
+): Promise<Api | null> {
+  if (!CGError.is(error) || error.code !== "store_in_use") return null;
+  const { systemClock: clock } = await import("@tessera/runtime");
+  const until = clock.monotonicMs() + STARTING_MS_MAX;
+  while (clock.monotonicMs() < until) {
+    const running = await reachRunning(flags, terminal);
+    if (running !== null) return running;
+    await new Promise<void>((resolve) => clock.after(LOOK_AGAIN_MS, resolve));
+  }
+  return null;
 }
 
 /** The API of a process that runs already; null: the store is this command's to open. */
@@ -45,13 +95,18 @@ export async function reachRunning(
     return { ...(await clientOf(server)), reached: "server", name: server.url, isAbandoned: false };
   }
   const { chooseStore } = await import("./store-flags.ts");
-  const { data } = chooseStore(flags, terminal.env);
+  const { data } = chooseStore(flags, terminal.env, "or_server");
   if (data === undefined) return null;
+  const holder = await holderOf(data);
+  if (holder === null) return null;
+  const renew = async () => (await holderOf(data))?.client ?? null; // N5
+  return { ...holder, reached: "holder", name: resolve(data), isAbandoned: false, renew };
+}
+
+async function holderOf(data: string): Promise<Pick<Api, "client" | "clock"> | null> {
   const { reachHolder } = await import("@tessera/runtime");
   const holder = await reachHolder(data);
-  if (holder === null) return null;
-  const { client, clock } = await clientOf({ url: holder.url, apiKey: holder.key });
-  return { client, clock, reached: "holder", name: resolve(data), isAbandoned: false };
+  return holder === null ? null : await clientOf({ url: holder.url, apiKey: holder.key });
 }
 
 /** Serves the API of an open node to this process alone (N2). */
@@ -73,7 +128,7 @@ async function withOwnApi<T>(
       isAbandoned,
     });
   } finally {
-    await close(); // N4
+    await close(); // N6
   }
 }
 

@@ -2,7 +2,8 @@
 //
 //   D1. Exit 0 when nothing failed, 3 when configuration is at fault, 4 when only something cannot be reached.
 //   D2. A setting that cannot be used is a check like the others, so that the rest is still looked at.
-//   D3. Every setting is shown with where it comes from. Nothing that is printed holds a password or a key.
+//   D3. A setting that somebody set is shown with where it comes from, the others with --all; JSON holds them all. Nothing
+//       that is printed holds a password or a key.
 
 import { existsSync, readFileSync } from "node:fs";
 import { CGError } from "@tessera/protocol";
@@ -27,6 +28,7 @@ export interface DoctorFlags extends Omit<ApiFlags, "project"> {
   /** Undefined unless it was given. */
   readonly project?: string | undefined;
   readonly port?: string;
+  readonly all?: boolean;
 }
 
 export async function doctorCommand(
@@ -63,7 +65,10 @@ export async function doctorCommand(
   const failed = checks.filter(({ status }) => status === "fail");
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: failed.length === 0, checks, settings })}\n`);
-  } else terminal.out(doctorText(checks, settings, terminal.isOutWatched && !env.NO_COLOR));
+  } else {
+    const isColoured = terminal.isOutWatched && !env.NO_COLOR;
+    terminal.out(doctorText(checks, settings, { isColoured, isAll: flags.all === true }));
+  }
   if (failed.length === 0) return EXIT.ok;
   return failed.some(({ fault }) => fault === "configuration") ? EXIT.configuration : EXIT.unreachable; // D1
 }

@@ -15,21 +15,29 @@ interface ShownSetting {
   readonly source: string;
 }
 
-export function doctorText(checks: readonly Check[], settings: readonly ShownSetting[], isColoured: boolean): string {
+export function doctorText(
+  checks: readonly Check[],
+  settings: readonly ShownSetting[],
+  { isColoured, isAll }: { readonly isColoured: boolean; readonly isAll: boolean },
+): string {
   const width = Math.max(...checks.map(({ name }) => name.length));
   const lines = checks.map(({ name, status, found, fix }) => {
     const mark = coloured(status.padEnd(STATUS_WIDTH), COLOURS[status], isColoured);
     const todo = fix === null ? "" : `${" ".repeat(STATUS_WIDTH + width + 4)}→ ${visibleLine(fix)}\n`;
     return `${mark}  ${name.padEnd(width)}  ${visibleLine(found)}\n${todo}`;
   });
-  const table =
-    settings.length === 0
-      ? ""
-      : `\nSettings:\n${alignRows(
-          settings.map((each) => ({ ...each, value: each.value || null })),
-          "  ",
-        )}`;
-  return `${lines.join("")}${table}\n${doctorSum(checks)}\n`;
+  return `${lines.join("")}\n${settingsText(settings, isAll)}${doctorSum(checks)}\n`;
+}
+
+function settingsText(settings: readonly ShownSetting[], isAll: boolean): string {
+  if (settings.length === 0) return "";
+  const shown = settings.filter(({ source }) => isAll || source !== "default");
+  const rows = shown.map((each) => ({ ...each, value: each.value || null }));
+  const table = rows.length === 0 ? "" : `Settings:\n${alignRows(rows, "  ")}`;
+  const left = settings.length - shown.length;
+  if (left === 0) return `${table}\n`;
+  const more = shown.length === 0 ? `All ${left} settings are at their defaults` : `${left} more at their defaults`;
+  return `${table}${shown.length === 0 ? "" : "  "}${more}; --all shows them\n\n`;
 }
 
 export function doctorSum(checks: readonly Check[]): string {

@@ -20,10 +20,6 @@ interface Advice {
 
 /** By `details.kind`; what is not listed is a plain failure. */
 const BY_KIND: Readonly<Record<string, Advice>> = {
-  locked: {
-    exitCode: EXIT.unreachable,
-    todo: "Repeat when that process has started or ended; one that serves its API is asked instead.",
-  },
   missing: { exitCode: EXIT.configuration, todo: "Check the path, or run `tessera migrate` to make a store there." },
   damaged: {
     exitCode: EXIT.configuration,
@@ -79,15 +75,17 @@ export function errorWithTodo(
   return new CGError(code, message, { details: { advice: { exitCode, todo } satisfies Advice } });
 }
 
-export function describeFailure(error: unknown): Failure {
+/** `help` is the command that explains the one that was run. */
+export function describeFailure(error: unknown, help = "tessera --help"): Failure {
   if (isApiProblem(error)) return apiFailure(error);
   if (!CGError.is(error)) return listenFailure(error) ?? unexpectedFailure(error);
   const { code, message, details } = error;
   if (details.kind === "usage") {
-    return { exitCode: EXIT.usage, code: "usage", message, todo: "See `tessera --help`, or --help of the command." };
+    return { exitCode: EXIT.usage, code: "usage", message, todo: `See \`${help}\`.` };
   }
   if (details.advice !== undefined) return { code, message, ...(details.advice as Advice) };
   if (Array.isArray(details.mistakes)) return mistakesFailure(code, details.mistakes);
+  if (details.kind === "locked") return lockedFailure(error);
   const byState = BY_SQLSTATE[String(details.sqlstate)];
   if (byState !== undefined) return { exitCode: EXIT.configuration, code, message, todo: byState };
   const byKind = BY_KIND[kindOf(details)];
@@ -107,6 +105,14 @@ function mistakesFailure(code: ErrorCode, found: readonly { readonly code: Error
   const message = isOne ? (mistakes[0] ?? "") : `${mistakes.length} mistakes were found`;
   const todo = isOne && code !== "bad_request" ? ERROR_CATALOGUE[code].todo : "Correct what is named, then repeat.";
   return { exitCode: EXIT.configuration, code, message, todo, mistakes };
+}
+
+/** Whoever holds a directory serves its API once it has started: one that does not is starting, or does nothing else. */
+function lockedFailure({ code, details }: CGError): Failure {
+  const who = details.pid === undefined ? "another process that is just starting" : `process ${details.pid}`;
+  const message = `the store in ${details.directory} is in use by ${who}, which does not answer other commands yet`;
+  const todo = "Repeat in a moment; if it stays so, stop that process, or use another directory.";
+  return { exitCode: EXIT.unreachable, code, message, todo };
 }
 
 function listenFailure(error: unknown): Failure | null {

@@ -3,10 +3,11 @@
 //   I1. Nothing is overwritten without --force: a directory that holds anything is refused, and each file is made only where
 //       none is.
 //   I2. Everything is checked before the first file is written.
-//   I3. The next commands work where the reader stands: they name the directory.
+//   I3. The next commands work where the reader stands: they name the directory, and the command as it was called.
 
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { dirname, join, relative, resolve } from "node:path";
+import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
@@ -34,7 +35,7 @@ export async function initCommand(given: string | undefined, flags: InitFlags, t
     const files = await writeTemplate(flags.template, directory, flags.force === true);
     if (flags.json === true) {
       terminal.out(`${JSON.stringify({ ok: true, template: flags.template, directory, files })}\n`);
-    } else terminal.out(writtenText(shown, flags.template, files));
+    } else terminal.out(writtenText(shown, flags.template, files, calledAs(process.argv[1], terminal.env)));
     return EXIT.ok;
   } catch (error) {
     throw isFileError(error) ? unwritable(shown, error) : error;
@@ -60,16 +61,30 @@ async function writeTemplate(template: TemplateName, directory: string, isForced
 }
 
 /** I3 */
-function writtenText(shown: string, template: TemplateName, files: readonly string[]): string {
+function writtenText(shown: string, template: TemplateName, files: readonly string[], tessera: string): string {
   const at = quoted(shown);
   const { input } = TEMPLATES[template];
+  const store = quoted(join(shown, "store"));
+  const key = quoted(join(shown, "store/key"));
   const next =
     template === "service"
-      ? [`tessera dev ${at}`, `node ${quoted(join(shown, "executor.mjs"))}   # in another terminal; see README.md`]
-      : [`tessera run ${at} --input ${quoted(input)}`, `tessera dev ${at}`];
-  const lines = [`tessera validate ${at}`, ...next].map((command) => `  ${command}\n`);
+      ? [
+          `${tessera} dev ${at} --data ${store}`,
+          `TESSERA_API_KEY=$(cat ${key}) node ${quoted(join(shown, "executor.mjs"))}   # in another terminal`,
+          `${tessera} run --data ${store} --input ${quoted(input)}   # in a third one`,
+        ]
+      : [`${tessera} run ${at} --input ${quoted(input)}`, `${tessera} dev ${at}`];
+  const lines = [`${tessera} validate ${at}`, ...next].map((command) => `  ${command}\n`);
   const list = files.map((file) => `  ${join(shown, file)}\n`).join("");
   return visibleLineBreaks(`wrote ${template}, ${TEMPLATES[template].about}:\n${list}\nNext:\n${lines.join("")}`);
+}
+
+/** Its path where no `tessera` is on PATH: there npx would offer a package of that name that is not this one. */
+export function calledAs(started: string | undefined, { PATH = "", npm_command }: Terminal["env"]): string {
+  if (npm_command === "exec") return "npx tessera"; // whose PATH is not that of the person
+  const isOnPath = PATH.split(delimiter).some((place) => place !== "" && existsSync(join(place, "tessera")));
+  if (isOnPath || started === undefined || !/^tessera(?:\.js)?$/.test(basename(started))) return "tessera";
+  return quoted(shownPath(started));
 }
 
 function visibleLineBreaks(text: string): string {

@@ -1,43 +1,35 @@
 // The process around the command: its arguments, streams and environment in, its exit code out.
+//
+//   M1. Code of a bundle runs in this process: its config file, inline tools. If it ends the process, or waits for something
+//       that never comes, the command was not done, and says so.
+//   M2. Once the command is done, everything of ours is closed. What a library or code of a bundle left open (a socket that
+//       nobody answers on, a timer) does not keep the process.
 
-import { runCli } from "./run-cli.ts";
+import { EXIT } from "./exit-codes.ts";
+import { processTerminal } from "./process-terminal.ts";
+import { runCli, tellFailure } from "./run-cli.ts";
+
+/** Node's own, for a process in which nothing is left to happen although something is awaited. */
+const NEVER_SETTLED = 13;
+const LEFT_OPEN_MS_MAX = 2_000;
 
 export async function main(): Promise<void> {
-  // A reader that went away (`tessera verify | head`) is no error of ours.
-  process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    if (error.code !== "EPIPE") throw error;
+  const args = process.argv.slice(2);
+  const terminal = processTerminal(process, () => {
+    process.removeListener("exit", onEarlyExit);
     process.exit();
   });
-  process.exitCode = await runCli(process.argv.slice(2), {
-    env: process.env,
-    out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
-    input: readInput,
-    isWatched: process.stderr.isTTY === true,
-    isOutWatched: process.stdout.isTTY === true,
-    columns: () => process.stderr.columns,
-    stopped,
-  });
-}
-
-/** Once for each signal: the second one finds no listener and ends the process as signals do. */
-function stopped(): Promise<void> {
-  return new Promise((resolve) => {
-    const onSignal = () => {
-      for (const signal of ["SIGINT", "SIGTERM"] as const) process.removeListener(signal, onSignal);
-      resolve();
-    };
-    for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, onSignal);
-  });
-}
-
-async function readInput(bytesMax: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  for await (const chunk of process.stdin) {
-    chunks.push(chunk);
-    size += chunk.length;
-    if (size > bytesMax) break; // too much: whoever reads it says so
+  function onEarlyExit(code: number): void {
+    if (code !== EXIT.ok && code !== NEVER_SETTLED) return;
+    const message = "the process ended before the command was done";
+    const todo = "Look for process.exit, or an await that never ends, in code of the bundle.";
+    tellFailure({ exitCode: EXIT.failure, code: "internal_error", message, todo }, args.includes("--json"), terminal);
+    process.exitCode = EXIT.failure; // M1
   }
-  return Buffer.concat(chunks).toString("utf8");
+  process.on("exit", onEarlyExit);
+  const exitCode = await runCli(args, terminal);
+  process.removeListener("exit", onEarlyExit);
+  process.exitCode = exitCode;
+  // The timer of a signal keeps no process: where nothing is left open, it never fires (M2).
+  AbortSignal.timeout(LEFT_OPEN_MS_MAX).addEventListener("abort", () => process.exit());
 }

@@ -20,6 +20,7 @@ export function addDoctorCommand({ program, terminal, onExit }: ProgramParts): v
     .argument("[bundle]", "a directory or a YAML file (default: the current directory, if it holds a bundle)")
     .description("check this machine, the store, the broker and a bundle, and say what to do")
     .option("--port <number>", "where the API would listen (default 8099)")
+    .option("--all", "print every setting, not only those that somebody set")
     .addHelpText("after", DOCTOR_HELP)
     .action(async (bundle: string | undefined, flags: DoctorFlags, command: Command) => {
       const { doctorCommand } = await import("./doctor-command.ts");

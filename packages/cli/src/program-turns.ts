@@ -82,7 +82,7 @@ export function addAgentCommands({ program, terminal, onExit }: ProgramParts): v
 export function addCardCommands({ program, terminal, onExit }: ProgramParts): void {
   const cards = program.command("cards").copyInheritedSettings(program).description("look at cards");
   addApiFlags(cards.command("show").copyInheritedSettings(program))
-    .argument("<card-id>", "as `turns show --json` names it")
+    .argument("<card-id>", "as `turns show` names it")
     .description("show a card: what was said, called or answered")
     .action(async (cardId: string, flags: ApiFlags) => {
       const { cardsShowCommand } = await import("./cards-command.ts");

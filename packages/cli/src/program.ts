@@ -55,7 +55,6 @@ export function createProgram(
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
     .configureOutput({ writeOut: terminal.out, writeErr: options.writeErr })
-    .showHelpAfterError("See `tessera --help`.")
     .hook("preAction", (_, command) => chooseProject(command, terminal.env));
   const parts = { program, terminal, onExit: options.onExit };
   addInitCommand(parts);
@@ -71,7 +70,27 @@ export function createProgram(
   addStoreCommands(parts);
   addDoctorCommand(parts);
   addCompletionCommand(parts);
+  nameHelp(program, "tessera");
   return program;
+}
+
+/** A mistake in a command's flags is explained by that command's help. */
+function nameHelp(command: Command, words: string): void {
+  command.showHelpAfterError(`See \`${words} --help\`.`);
+  for (const each of command.commands) nameHelp(each, `${words} ${each.name()}`);
+}
+
+/** The help of the command that these arguments name, as far as they name one. */
+export function helpFor(program: Command, args: readonly string[]): string {
+  let command = program;
+  const words = ["tessera"];
+  for (const arg of args) {
+    const next = command.commands.find((each) => each.name() === arg);
+    if (next === undefined) break;
+    command = next;
+    words.push(arg);
+  }
+  return `${words.join(" ")} --help`;
 }
 
 function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {

@@ -10,7 +10,8 @@ import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
 import { visibleText } from "./visible-text.ts";
 
 export interface ProgressPrinter {
-  event(event: ProgressEvent): void;
+  /** `isEarlier`: it happened before anybody watched, so no time since the start is its own. */
+  event(event: ProgressEvent, isEarlier?: boolean): void;
   /** A line that stays: what a tool logs, what went wrong meanwhile. */
   note(text: string): void;
   draw(items: readonly OpenItem[]): void;
@@ -38,10 +39,10 @@ export function createProgressPrinter(
   }
 
   return {
-    event(event) {
+    event(event, isEarlier = false) {
       if (isJson)
-        terminal.out(`${JSON.stringify(event)}\n`); // L2
-      else write(progressLine(event, nowMs() - startMs, isColoured(terminal)), drawn);
+        terminal.out(`${JSON.stringify(isEarlier ? { ...event, is_earlier: true } : event)}\n`); // L2
+      else write(progressLine(event, isEarlier ? null : nowMs() - startMs, isColoured(terminal)), drawn);
     },
     note(text) {
       if (!isJson) write(`${visibleText(text)}\n`, drawn);

@@ -1,5 +1,7 @@
 // Progress for people: one aligned line for each event, and for each thing under way, coloured only where a person watches.
 
+import { numbered } from "./name-numbers.ts";
+import { briefOf } from "./turn-document.ts";
 import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
 import { visibleLine } from "./visible-text.ts";
 
@@ -9,12 +11,14 @@ const AGENT_WIDTH = 12;
 const TOOL_WIDTH = 22;
 const STATUS_WIDTH = 9;
 const LINE_CHARS_MIN = 20;
+const EARLIER = "earlier";
 
-export function progressLine(event: ProgressEvent, sinceStartMs: number, isColoured: boolean): string {
+/** `sinceStartMs` null: it happened before there was anybody to watch it. */
+export function progressLine(event: ProgressEvent, sinceStartMs: number | null, isColoured: boolean): string {
   const paint = (colour: keyof typeof COLOUR, text: string) =>
     isColoured ? `\u001b[${COLOUR[colour]}m${text}\u001b[0m` : text;
-  const time = paint("dim", seconds(sinceStartMs).padStart(8));
-  const agent = visibleLine(event.agent).padEnd(AGENT_WIDTH);
+  const time = paint("dim", (sinceStartMs === null ? EARLIER : seconds(sinceStartMs)).padStart(8));
+  const agent = visibleLine(numbered(event.agent, event.agent_number)).padEnd(AGENT_WIDTH);
   return `${[time, agent, event.event.padEnd(4), ...cells(event, paint)].join("  ").trimEnd()}\n`;
 }
 
@@ -30,8 +34,8 @@ function untilText(deadline: string | undefined): string {
 }
 
 function cells(event: ProgressEvent, paint: (colour: keyof typeof COLOUR, text: string) => string): string[] {
-  const { tool, status = "", error_code, reason = "", deadline_at, elapsed_ms } = event;
-  const name = visibleLine(tool ?? "").padEnd(TOOL_WIDTH);
+  const { tool, status = "", error_code, deadline_at, elapsed_ms } = event;
+  const name = visibleLine(numbered(tool ?? "", event.tool_number)).padEnd(TOOL_WIDTH);
   switch (event.event) {
     case "step":
       return [`${event.step}`, cut(visibleLine((event.text ?? "").replace(/\s+/g, " ")), TEXT_CHARS_MAX)];
@@ -43,7 +47,9 @@ function cells(event: ProgressEvent, paint: (colour: keyof typeof COLOUR, text: 
       return [name, painted, took, ...(error_code === undefined ? [] : [error_code])];
     }
     case "wait": {
-      const text = `${visibleLine(reason)}${untilText(deadline_at)}`;
+      const { code, reason = "" } = event;
+      const brief = code === undefined ? reason : briefOf({ ...event, code, reason });
+      const text = `${visibleLine(brief)}${untilText(deadline_at)}`;
       return [...(tool === undefined ? [] : [name]), paint("yellow", text)];
     }
   }

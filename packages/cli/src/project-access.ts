@@ -5,7 +5,7 @@
 //   J2. What is put into a project makes it, and that is said.
 
 import type { Client } from "@tessera/client";
-import { isNotFound } from "./api-failure.ts";
+import { isUnknownProject } from "./api-failure.ts";
 import { errorWithTodo } from "./failure.ts";
 import type { ApiFlags } from "./flags.ts";
 import type { Terminal } from "./run-cli.ts";
@@ -18,7 +18,7 @@ export async function listOfProject<Item>(project: string, list: () => Promise<I
   try {
     return await list();
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isUnknownProject(error)) throw error;
     if (project === DEFAULT) return [];
     const todo = "Check --project; a project is made by what is put into it: tessera tools register, tessera start.";
     throw errorWithTodo("not_found", `there is no project ${project}`, todo);
@@ -35,7 +35,7 @@ export async function inNewProject<T>(
   try {
     return await put();
   } catch (error) {
-    if (!isNotFound(error)) throw error;
+    if (!isUnknownProject(error)) throw error;
   }
   await client.createProject({ body: { project_id: project, title: project, owner_id: OWNER } });
   if (json !== true && project !== DEFAULT) terminal.err(`made project ${project}\n`);

@@ -40,6 +40,10 @@ describe("usage", () => {
 
   it.each([
     [["verfy"], "Did you mean verify?"],
+    [["verfy"], "See `tessera --help`."],
+    [["run", "--imput", "x"], "See `tessera run --help`."],
+    [["turns", "why"], "See `tessera turns why --help`."],
+    [["turns", "ls", "--limit", "0"], "See `tessera turns ls --help`."],
     [["migrate", "--dta", "x"], "Did you mean --data?"],
     [["migrate", "--data"], "argument missing"],
     [["verify", "x"], "too many arguments"],
@@ -53,6 +57,8 @@ describe("usage", () => {
     const { exitCode, out, err } = await run("verfy", "--json");
     expect({ exitCode, err }).toEqual({ exitCode: 2, err: "" });
     expect(JSON.parse(out)).toMatchObject({ ok: false, error: { code: "usage" } });
+    const inner = JSON.parse((await run("turns", "why", "--json")).out);
+    expect(inner.error.todo).toBe("See `tessera turns why --help`.");
   });
 
   it("a password that was typed in the wrong place is not shown", async () => {

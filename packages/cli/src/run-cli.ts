@@ -6,7 +6,7 @@
 import { CommanderError } from "commander";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { Failure } from "./failure.ts";
-import { createProgram } from "./program.ts";
+import { createProgram, helpFor } from "./program.ts";
 import { redact } from "./redact.ts";
 import { visibleText } from "./visible-text.ts";
 
@@ -42,25 +42,35 @@ export async function runCli(args: readonly string[], given: Terminal): Promise<
     await program.parseAsync([...args], { from: "user" });
     return exitCode;
   } catch (error) {
-    if (error instanceof CommanderError) return afterParser(error, isJson, terminal);
+    const help = helpFor(program, args);
+    if (error instanceof CommanderError) return afterParser(error, { isJson, help }, terminal);
     const { describeFailure } = await import("./failure.ts");
-    const failure = describeFailure(error);
-    tell(failure, isJson, terminal);
+    const failure = describeFailure(error, help);
+    tellFailure(failure, isJson, terminal);
     return failure.exitCode;
   }
 }
 
 /** Help and version end the parser, too; everything else it ends for is a usage error. */
-function afterParser(error: CommanderError, isJson: boolean, terminal: Terminal): ExitCode {
+function afterParser(
+  error: CommanderError,
+  { isJson, help }: { readonly isJson: boolean; readonly help: string },
+  terminal: Terminal,
+): ExitCode {
   if (error.exitCode === 0) return EXIT.ok;
   if (isJson) {
     const message = error.code === "commander.help" ? "no command was given" : error.message.replace(/^error: /, "");
-    tell({ exitCode: EXIT.usage, code: "usage", message, todo: "See `tessera --help`." }, isJson, terminal);
+    tellFailure({ exitCode: EXIT.usage, code: "usage", message, todo: `See \`${help}\`.` }, isJson, terminal);
   }
   return EXIT.usage;
 }
 
-function tell({ code, message, todo, mistakes = [] }: Failure, isJson: boolean, terminal: Terminal): void {
+/** R1, R2 */
+export function tellFailure(
+  { code, message, todo, mistakes = [] }: Failure,
+  isJson: boolean,
+  terminal: Terminal,
+): void {
   if (isJson) {
     const more = mistakes.length === 0 ? {} : { mistakes: mistakes.map(redact) };
     const error = { code, message: redact(message), todo: redact(todo), ...more };

@@ -5,12 +5,15 @@
 //   R2. The exit code tells success (0), failure (5), still waiting (6) and an unknown outcome (7) apart.
 //   R3. What an earlier run left open in a directory is finished first, because a turn that is asked for now would wait for
 //       it anyway, and nobody else is there to do it. In PostgreSQL others may be at it: there only --resume waits for it.
+//       Calls that were made by hand are no run: a new task does not wait for them, and they go on beside it.
 //   R4. Ctrl-C ends the wait, not the turn: with a store it is kept, and --resume goes on with it.
-//   R5. While it runs, the process serves its API: other commands reach the directory it holds through it.
+//   R5. Making a store takes a moment: that is said at once, and so is Ctrl-C in it.
+//   R6. While it runs, the process serves its API: other commands reach the directory it holds through it.
 
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { API_HOST, type Node, type Process, type Settings } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
-import { clientOf } from "./connection.ts";
+import { clientOf, startedHolder } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { readNumber } from "./flag-values.ts";
@@ -38,8 +41,12 @@ const INPUT_BYTES_MAX = 262_144;
 const WAIT_SECONDS_MAX = 86_400;
 const CLOSE_GRACE_MS = 1_000;
 const LEFT_OPEN_MAX = 1_000;
+/** The worker target of agents that only make one call, which somebody asked for by hand. */
+const TOOL_CALLER = "tool_caller";
 
 interface Ran extends WatchedTurns {
+  /** False: what was left open took all the time, and the task was not asked for. */
+  readonly isAsked: boolean;
   /** Null: the store was in memory. */
   readonly keptIn: string | null;
 }
@@ -70,8 +77,14 @@ export async function runCommand(given: string | undefined, raw: RunFlags, termi
     const todo = "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts.";
     throw errorWithTodo("E_CONFIG_ENTRY_NOT_FOUND", "there is no bundle in this directory", todo, EXIT.configuration);
   }
-  const ran = await runHere({ bundle: here, flags, settings: values, terminal, input, waitSeconds, signal });
-  return tellRan(ran, { bundle: given, flags, terminal, waitSeconds, isInterrupted: signal.aborted });
+  try {
+    const ran = await runHere({ bundle: here, flags, settings: values, terminal, input, waitSeconds, signal });
+    return tellRan(ran, { bundle: given, flags, terminal, waitSeconds, isInterrupted: signal.aborted });
+  } catch (error) {
+    // A process that was just starting has the directory: by now it can be asked, or told apart.
+    if ((await startedHolder(error, flags, terminal)) === null || !(await isRemote(given, flags))) throw error;
+    return await runRemotely({ flags, terminal, input: input ?? "", waitSeconds, signal });
+  }
 }
 
 interface Order {
@@ -90,10 +103,15 @@ async function runHere(order: Order): Promise<Ran> {
   let left: LeftOpen[] = [];
   // What tools say before there is anybody to print it.
   let note = (text: string) => say(flags, terminal, text);
+  let isOpen = false;
+  order.signal.addEventListener("abort", () => {
+    if (!isOpen) note("tessera: stopping; Ctrl-C again ends at once"); // R5
+  });
+  if (settings.data !== undefined && isNewStore(settings.data)) note(`making a store in ${settings.data} …`);
   return await withProcess(
     {
       flags,
-      settings: { ...settings, port: 0, host: API_HOST, api_key: undefined }, // R5
+      settings: { ...settings, port: 0, host: API_HOST, api_key: undefined }, // R6
       terminal,
       bundle,
       isThrowAway: input !== undefined,
@@ -103,12 +121,16 @@ async function runHere(order: Order): Promise<Ran> {
         ...(input === undefined ? { migrate: "check" } : {}),
         // Before anybody works: what was left open may end at once.
         beforeWork: async (node) => {
-          if (node.store.kind === "directory" || input === undefined) left = await leftOpen(node, flags.project); // R3
+          if (node.store.kind === "directory" || input === undefined) {
+            left = await leftOpen(node, flags.project, { withCalls: input === undefined }); // R3
+          }
+          if (left.length > 0) note(leftText(left.length)); // before whatever the tools say about it
         },
         onLog: ({ level, message }) => note(`${level.padEnd(5)} ${message}`),
       },
     },
     async (process) => {
+      isOpen = true;
       const { clock, store } = process.node;
       const { client } = await clientOf(addressOf(process));
       const until = clock.monotonicMs() + order.waitSeconds * 1_000;
@@ -130,12 +152,15 @@ async function runTurns(
   left: readonly LeftOpen[],
   { flags, input, signal }: Order,
   client: Awaited<ReturnType<typeof clientOf>>["client"],
-): Promise<WatchedTurns> {
-  if (left.length > 0) watch.printer.note(leftText(left.length));
-  const before = await watch.turns(left.map(({ agent_turn_id }) => agent_turn_id));
+): Promise<Omit<Ran, "keptIn">> {
+  const before = await watch.turns(
+    left.map(({ agent_turn_id }) => agent_turn_id),
+    "open",
+  );
   if (input === undefined || before.open.length > 0) {
     const roots = new Set(left.filter(({ isRoot }) => isRoot).map(({ agent_turn_id }) => agent_turn_id));
-    return { answers: before.answers.filter(({ agent_turn_id }) => roots.has(agent_turn_id)), open: before.open };
+    const answers = before.answers.filter(({ agent_turn_id }) => roots.has(agent_turn_id));
+    return { answers, open: before.open, isAsked: input === undefined };
   }
   if (signal.aborted) {
     throw errorWithTodo("canceled", "stopped before the turn was asked for; nothing is kept", "Repeat the command.");
@@ -143,7 +168,7 @@ async function runTurns(
   const { project, instance } = flags;
   const more = instance === undefined ? {} : { instance_key: instance };
   const turn = await client.enqueueTurn({ project, body: { agent: entryOf(process, flags), input, ...more } });
-  return await watch.turns([turn.agent_turn_id]);
+  return { ...(await watch.turns([turn.agent_turn_id])), isAsked: true };
 }
 
 function addressOf({ api }: Process): { url: string; apiKey: string } {
@@ -159,14 +184,27 @@ function entryOf({ agents }: Process, { agent }: RunFlags): string {
 }
 
 /** Oldest first. */
-async function leftOpen({ kernel }: Node, project: string): Promise<LeftOpen[]> {
+async function leftOpen(
+  { kernel }: Node,
+  project: string,
+  { withCalls }: { readonly withCalls: boolean },
+): Promise<LeftOpen[]> {
   const pages = await Promise.all(
     ["active", "queued"].map((status) => kernel.reads.turns(project, { status, limit: LEFT_OPEN_MAX })),
   );
-  return pages
-    .flat()
+  const turns = pages.flat();
+  const ids = [...new Set(turns.map(({ agent_id }) => String(agent_id)))];
+  const agents = withCalls ? [] : await Promise.all(ids.map((agentId) => kernel.reads.agent(project, agentId)));
+  const callers = new Set(agents.filter((row) => row?.worker_target === TOOL_CALLER).map((row) => row?.agent_id));
+  return turns
+    .filter(({ agent_id }) => !callers.has(agent_id))
     .toSorted((a, b) => (String(a.created_at) < String(b.created_at) ? -1 : 1))
     .map((turn) => ({ agent_turn_id: String(turn.agent_turn_id), isRoot: turn.parent_agent_turn_id === null }));
+}
+
+/** A directory that is not there, or has nothing in it. */
+function isNewStore(data: string): boolean {
+  return !existsSync(data) || (statSync(data).isDirectory() && readdirSync(data).length === 0);
 }
 
 function leftText(count: number): string {
@@ -179,7 +217,7 @@ function say({ json }: RunFlags, terminal: Terminal, text: string): void {
 
 /** R1, R2 */
 function tellRan(
-  { answers, open, keptIn }: Ran,
+  { answers, open, keptIn, isAsked }: Ran,
   about: {
     readonly bundle: string | undefined;
     readonly flags: RunFlags;
@@ -193,14 +231,17 @@ function tellRan(
     open.length > 0 ? EXIT.waiting : (answers.map(exitCodeOf).find((code) => code !== EXIT.ok) ?? EXIT.ok);
   if (flags.json === true) {
     const ok = exitCode === EXIT.ok;
-    const last = open.length > 0 ? { status: "waiting", waiting_for: open, is_kept: keptIn !== null } : answers.at(-1);
+    const asked = isAsked ? {} : { is_asked: false };
+    const waiting = { status: "waiting", waiting_for: open, is_kept: keptIn !== null, ...asked };
+    const last = open.length > 0 ? waiting : answers.at(-1);
     const nothing = { status: "nothing_left_open", deliverable: null };
     terminal.out(`${JSON.stringify({ ok, ...(last ?? nothing), ...(flags.resume ? { turns: answers } : {}) })}\n`);
     return exitCode;
   }
   for (const answer of answers) tellAnswer(answer, flags, terminal);
   if (open.length > 0) {
-    terminal.err(openTurnsText({ turnIds: open, isInterrupted, waitSeconds, keptIn }, bundle, flags));
+    const left = { turnIds: open, isInterrupted, waitSeconds, keptIn, isAsked };
+    terminal.err(openTurnsText(left, bundle, flags, terminal.env));
   } else if (answers.length === 0) terminal.err("tessera: nothing was left open\n");
   return exitCode;
 }

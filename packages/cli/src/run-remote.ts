@@ -4,12 +4,16 @@
 //       where TESSERA_URL is set.
 //   M2. The turn is the server's: Ctrl-C and the end of --wait leave it running.
 //   M3. The process that holds the directory is such a server, too: without a bundle the task is given to it.
+//   M4. Without --agent the task goes to the entry agent of the one swarm there is, or to the only agent.
 
-import type { Client } from "@tessera/client";
+import type { Client, Profile } from "@tessera/client";
+import { isJsonObject } from "@tessera/protocol";
 import { reachHolder } from "@tessera/runtime";
+import { allPages } from "./all-pages.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
+import { listOfProject } from "./project-access.ts";
 import type { Terminal } from "./run-cli.ts";
 import type { RunFlags } from "./run-command.ts";
 import { tellAnswer } from "./turn-answer.ts";
@@ -47,7 +51,7 @@ export async function runRemotely(order: {
   const { flags, terminal, input, waitSeconds, signal } = order;
   const { project, agent, instance } = flags;
   return await withApi(flags, terminal, async (api) => {
-    const name = agent ?? (await onlyAgent(api.client, project));
+    const name = agent ?? (await entryAgent(api.client, project));
     const until = api.clock.monotonicMs() + waitSeconds * 1_000;
     const more = instance === undefined ? {} : { instance_key: instance };
     const { agent_turn_id } = await api.client.enqueueTurn({ project, body: { agent: name, input, ...more } });
@@ -59,14 +63,27 @@ export async function runRemotely(order: {
   });
 }
 
-async function onlyAgent(client: Client, project: string): Promise<string> {
-  const { profiles } = await client.listProfiles({ project });
+/** M4 */
+async function entryAgent(client: Client, project: string): Promise<string> {
+  const profiles = await listOfProject(project, () =>
+    allPages("profiles", (page) => client.listProfiles({ project, ...page })),
+  );
   const names = profiles.map(({ name }) => name);
   const [only] = names;
   if (only !== undefined && names.length === 1) return only;
+  const entries: string[] = [];
+  for (const profile of names) if (isEntry(await client.getProfile({ project, profile }))) entries.push(profile);
+  const [entry] = entries;
+  if (entry !== undefined && entries.length === 1) return entry;
   const todo =
     names.length === 0
       ? "Upload a profile, or start the server with a bundle."
-      : `Use one of ${names.slice(0, NAMES_MAX).join(", ")}.`;
-  throw errorWithTodo("agent_not_found", "name the agent that gets the task with --agent", todo, EXIT.usage);
+      : `Use one of ${(entries.length === 0 ? names : entries).slice(0, NAMES_MAX).join(", ")}.`;
+  const why = entries.length === 0 ? "no swarm says who gets a task" : `${entries.length} swarms have an entry agent`;
+  throw errorWithTodo("agent_not_found", `name the agent that gets the task with --agent: ${why}`, todo, EXIT.usage);
+}
+
+function isEntry({ name, profile }: Profile): boolean {
+  const swarm = isJsonObject(profile) ? profile.swarm : null;
+  return isJsonObject(swarm) && swarm.entry_agent === name;
 }

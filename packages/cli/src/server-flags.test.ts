@@ -9,6 +9,7 @@ let directory = "";
 beforeAll(() => {
   directory = mkdtempSync(join(tmpdir(), "tessera-server-flags-"));
   writeFileSync(join(directory, "key"), "from-a-file\n");
+  writeFileSync(join(directory, "empty"), "\n");
 });
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
@@ -25,6 +26,11 @@ it.each([
 it("a key in a file wins over the environment's", () => {
   const apiKeyFile = join(directory, "key");
   expect(chooseServer({ url: "http://a", apiKeyFile }, KEY)).toEqual({ url: "http://a", apiKey: "from-a-file" });
+});
+
+it("an empty file of a key is named", () => {
+  const apiKeyFile = join(directory, "empty");
+  expect(() => chooseServer({ url: "http://a", apiKeyFile }, KEY)).toThrow(`there is no key in ${apiKeyFile}`);
 });
 
 it.each([

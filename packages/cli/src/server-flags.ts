@@ -44,10 +44,13 @@ function readKey({ apiKeyFile }: ServerChoice, env: Terminal["env"]): string {
     if (env.TESSERA_API_KEY) return env.TESSERA_API_KEY;
     throw errorWithTodo("unauthenticated", "there is no key for the server", KEY_TODO, EXIT.configuration);
   }
+  let text: string;
   try {
-    return readFileSync(apiKeyFile, "utf8").trim();
+    text = readFileSync(apiKeyFile, "utf8").trim();
   } catch (error) {
     const { code = "unknown" } = error as NodeJS.ErrnoException;
     throw errorWithTodo("bad_request", `cannot read ${apiKeyFile}: ${code}`, "Check the path.", EXIT.configuration);
   }
+  if (text !== "") return text;
+  throw errorWithTodo("unauthenticated", `there is no key in ${apiKeyFile}: it is empty`, KEY_TODO, EXIT.configuration);
 }

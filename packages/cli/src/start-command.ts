@@ -16,6 +16,7 @@ import { quoted } from "./paste-command.ts";
 import { redact } from "./redact.ts";
 import { ROLES } from "./roles.ts";
 import type { Terminal } from "./run-cli.ts";
+import { takenByTessera } from "./taken-port.ts";
 import { namesOf } from "./unknown-tool.ts";
 import { visibleLine } from "./visible-text.ts";
 import { withProcess } from "./with-process.ts";
@@ -68,7 +69,7 @@ async function serve(
   const stopped = terminal.stopped();
   const options = { onLog: log.tool, onWarning: log.warn };
   const order = { flags, settings, terminal, bundle, isThrowAway: isDev, graceMs, options };
-  return await withProcess(order, async (process) => {
+  const running = withProcess(order, async (process) => {
     const { reads } = process.node.kernel;
     const tools = process.host === null ? null : namesOf(await reads.tools(flags.project));
     tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
@@ -77,6 +78,9 @@ async function serve(
     if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
     else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
     return EXIT.ok;
+  });
+  return await running.catch(async (error: unknown) => {
+    throw (await takenByTessera(error)) ?? error;
   });
 }
 

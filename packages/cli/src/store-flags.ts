@@ -11,7 +11,8 @@ import { visibleText } from "./visible-text.ts";
 
 type StoreChoice = Pick<StoreFlags, "data" | "postgres">;
 
-export function chooseStore(flags: StoreChoice, env: Terminal["env"]): StoreChoice {
+/** `or_server`: for a command that would ask a server just as well. */
+export function chooseStore(flags: StoreChoice, env: Terminal["env"], other?: "or_server"): StoreChoice {
   if (flags.data !== undefined && flags.postgres !== undefined) {
     throw new BadRequest("cannot choose a store: --data and --postgres were both given; give one of them");
   }
@@ -28,7 +29,9 @@ export function chooseStore(flags: StoreChoice, env: Terminal["env"]): StoreChoi
   if (data !== undefined) return { data };
   if (postgres !== undefined) return { postgres };
   throw new BadRequest(
-    "no store was given; give --data DIR or --postgres URL, or set TESSERA_DATA or TESSERA_POSTGRES",
+    other === "or_server"
+      ? "no store was given; give --data DIR, --postgres URL or the --url of a running server, or set TESSERA_DATA, TESSERA_POSTGRES or TESSERA_URL"
+      : "no store was given; give --data DIR or --postgres URL, or set TESSERA_DATA or TESSERA_POSTGRES",
   );
 }
 

@@ -23,14 +23,14 @@ it("a failure without a suggestion of the tool says what the catalogue says", ()
   expect(failureText("t", answer("timeout", "outcome_unknown"))).toContain("  what to do  Check the outside system");
 });
 
-it("the command to ask again can be pasted, and repeats no URL", () => {
+it("the command to ask again can be pasted, and has no password in it", () => {
   const open = { isInterrupted: true, waitSeconds: 60, reason: "r", keptIn: "K" };
   const flags = { data: "my store", project: "p", bundle: "./b" };
   expect(openCallText("t", "turn_1", open, flags)).toContain(
     "Ask for it again: tessera tools call --turn turn_1 --data 'my store' --project p --bundle ./b\n",
   );
   expect(openCallText("t", "turn_1", open, { postgres: "postgres://me:secret@h/d", project: "default" })).toContain(
-    "--turn turn_1 --postgres URL\n",
+    "--turn turn_1 --postgres postgres://me@h/d\n",
   );
 });
 

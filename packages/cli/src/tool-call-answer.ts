@@ -4,6 +4,7 @@ import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { ApiFlags } from "./flags.ts";
 import { quoted, storeWords } from "./paste-command.ts";
+import type { Terminal } from "./run-cli.ts";
 import { visibleText } from "./visible-text.ts";
 
 export interface ToolCallAnswer {
@@ -46,14 +47,20 @@ export function failureText(tool: string, { status, error }: ToolCallAnswer): st
   return visibleText(`${lines.join("\n")}\n`);
 }
 
-export function openCallText(tool: string, turnId: string, open: OpenCall, flags: AgainFlags): string {
+export function openCallText(
+  tool: string,
+  turnId: string,
+  open: OpenCall,
+  flags: AgainFlags,
+  env: Terminal["env"] = {},
+): string {
   const { isInterrupted, waitSeconds, reason, keptIn } = open;
   const said = isInterrupted ? `stopped waiting for ${tool}` : `${tool} has not ended within ${waitSeconds} s`;
   if (keptIn === null) {
     const todo = "Wait longer with --wait, or keep calls in a store with --data DIR.";
     return `tessera: ${said}: ${reason}; its store was in memory, so the call is gone\n  what to do  ${todo}\n`;
   }
-  return `tessera: ${said}: ${reason}; the call is kept in ${keptIn}\n  turn        ${turnId}\n  what to do  Ask for it again: ${againCommand(turnId, flags)}\n`;
+  return `tessera: ${said}: ${reason}; the call is kept in ${keptIn}\n  turn        ${turnId}\n  what to do  Ask for it again: ${againCommand(turnId, flags, env)}\n`;
 }
 
 export type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" | "nats"> & {
@@ -61,8 +68,8 @@ export type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" 
 };
 
 /** A command to paste. */
-function againCommand(turnId: string, flags: AgainFlags): string {
+function againCommand(turnId: string, flags: AgainFlags, env: Terminal["env"]): string {
   const { bundle } = flags;
   const more = bundle === undefined ? [] : ["--bundle", quoted(bundle)];
-  return ["tessera tools call --turn", turnId, ...storeWords(flags), ...more].join(" ");
+  return ["tessera tools call --turn", turnId, ...storeWords(flags, env), ...more].join(" ");
 }

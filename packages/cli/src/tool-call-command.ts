@@ -2,7 +2,8 @@
 // commits the call, and runs it in its placement; elsewhere it asks the process that is there. Then it prints the result.
 //
 //   C1. stdout holds the result and nothing else, so that it can be piped; logs, progress and failures go to stderr.
-//   C2. The exit code tells success (0), failure (5), still waiting (6) and an unknown outcome (7) apart.
+//   C2. The exit code tells success (0), failure (5), still waiting (6) and an unknown outcome (7) apart. A call that was
+//       never made is no tool that failed: it exits like any other command that finds nothing (1).
 //   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
 //   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
 //   C5. A process that has the store has its own tools: --bundle is then not used, and that is said.
@@ -12,7 +13,7 @@ import { isNotFound } from "./api-failure.ts";
 import { awaitCall } from "./await-call.ts";
 import { bundleHere } from "./bundle-here.ts";
 import { readArguments } from "./call-arguments.ts";
-import { type Api, clientOf, reachRunning } from "./connection.ts";
+import { type Api, askOf, clientOf, reachRunning, startedHolder } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { checkId, readNumber } from "./flag-values.ts";
@@ -81,7 +82,7 @@ export async function toolCallCommand(
   // Without a server or a store, a new call gets a store in memory.
   const isPlaced = name === undefined || [flags.url, flags.data, flags.postgres].some((place) => place !== undefined);
   const running = isPlaced ? await reachRunning(flags, terminal) : null;
-  const asked = running === null ? await askHere(order) : await askRunning(running, order);
+  const asked = running === null ? await askHereOrStarted(order) : await askRunning(running, order);
   tellAnswer(asked, flags, terminal);
   return exitCodeOf(asked.answer); // C2
 }
@@ -91,7 +92,17 @@ async function askRunning(api: Api, order: Order): Promise<Asked> {
   if (flags.bundle !== undefined && flags.json !== true) {
     terminal.err(`tessera: ${api.name} is served by a running process, whose tools are called; --bundle is not used\n`); // C5
   }
-  return await ask(api, order, { hosted: [], keptIn: api.name });
+  return await askOf(api, () => ask(api, order, { hosted: [], keptIn: api.name }));
+}
+
+async function askHereOrStarted(order: Order): Promise<Asked> {
+  try {
+    return await askHere(order);
+  } catch (error) {
+    const started = await startedHolder(error, order.flags, order.terminal);
+    if (started === null) throw error;
+    return await askRunning(started, order);
+  }
 }
 
 async function askHere(order: Order): Promise<Asked> {
@@ -168,7 +179,7 @@ async function request({ client }: Pick<Api, "client">, order: Order, hosted: re
   } catch (error) {
     if (!isNotFound(error)) throw error;
     const known = new Set([...hosted, ...namesOf(await toolsOf(client, flags))]);
-    throw known.has(name) ? error : unknownTool(name, project, [...known], EXIT.failed);
+    throw known.has(name) ? error : unknownTool(name, project, [...known]);
   }
 }
 
@@ -180,5 +191,5 @@ function tellAnswer({ tool, answer, open }: Asked, flags: ToolCallFlags, termina
     terminal.out(`${JSON.stringify({ ok: isOk, tool, ...answer, ...more })}\n`);
   } else if (isOk) terminal.out(`${JSON.stringify(answer.result ?? null, null, 2)}\n`);
   else if (open === null) terminal.err(failureText(tool, answer));
-  else terminal.err(visibleText(openCallText(tool, answer.agent_turn_id, open, flags)));
+  else terminal.err(visibleText(openCallText(tool, answer.agent_turn_id, open, flags, terminal.env)));
 }

@@ -31,17 +31,25 @@ describe("a turn that ended", () => {
 });
 
 describe("turns that have not ended", () => {
-  const open = { turnIds: ["turn_1"], isInterrupted: false, waitSeconds: 3, keptIn: "/s" };
+  const open = { turnIds: ["turn_1"], isInterrupted: false, waitSeconds: 3, keptIn: "/s", isAsked: true };
 
-  it("are kept, and the command that goes on with them can be pasted; a URL is left to whoever has it", () => {
+  it("are kept, and the command that goes on with them can be pasted; no password is in it", () => {
     expect(openTurnsText(open, "my bundle", { project: "default", data: "/s" })).toContain(
       "Let it go on: tessera run 'my bundle' --resume --data /s\n",
     );
     const url = "postgres://me:secret@h/d";
     const text = openTurnsText({ ...open, isInterrupted: true }, undefined, { project: "p", postgres: url });
-    expect(text).toContain("tessera run --resume --postgres URL --project p\n");
+    expect(text).toContain("tessera run --resume --postgres postgres://me@h/d --project p\n");
     expect(text).toContain("stopped waiting for the turn");
     expect(text).not.toContain("secret");
+  });
+
+  it("of an earlier run say that the new task was not asked for, and how to ask for it all the same", () => {
+    const text = openTurnsText({ ...open, isAsked: false }, "b", { project: "default", data: "/s" });
+    expect(text).toContain(
+      "tessera: the new task was not asked for: a turn that an earlier run left open did not end within 3 s; it is kept in /s\n",
+    );
+    expect(text).toContain("or stop it, then repeat the new task: tessera turns stop turn_1 --data /s\n");
   });
 
   it("are gone with a store in memory", () => {

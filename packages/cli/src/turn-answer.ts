@@ -77,21 +77,37 @@ export interface OpenTurns {
   readonly waitSeconds: number;
   /** Null: the store was in memory, and the turns are gone with it. */
   readonly keptIn: string | null;
+  /** False: these are of an earlier run, and the task of this one was not asked for. */
+  readonly isAsked: boolean;
 }
 
-export function openTurnsText(open: OpenTurns, bundle: string | undefined, flags: HostFlags): string {
-  const { turnIds, isInterrupted, waitSeconds, keptIn } = open;
-  const what = turnIds.length === 1 ? "the turn" : `${turnIds.length} turns`;
-  const said = isInterrupted ? `stopped waiting for ${what}` : `${what} did not end within ${waitSeconds} s`;
+export function openTurnsText(
+  open: OpenTurns,
+  bundle: string | undefined,
+  flags: HostFlags,
+  env: Terminal["env"] = {},
+): string {
+  const { turnIds, isInterrupted, waitSeconds, keptIn, isAsked } = open;
+  const one = isAsked ? "the turn" : "a turn";
+  const what = `${turnIds.length === 1 ? one : `${turnIds.length} turns`}${isAsked ? "" : " that an earlier run left open"}`;
+  const ended = isInterrupted ? `stopped waiting for ${what}` : `${what} did not end within ${waitSeconds} s`;
+  const said = isAsked ? ended : `the new task was not asked for: ${ended}`;
   if (keptIn === null) {
     const todo = "Wait longer with --wait, or keep turns in a store with --data DIR.";
     return `tessera: ${said}; the store was in memory, so it is gone\n  what to do  ${todo}\n`;
   }
-  const again = ["tessera run", ...(bundle === undefined ? [] : [quoted(bundle)]), "--resume", ...storeWords(flags)];
+  const again = [
+    "tessera run",
+    ...(bundle === undefined ? [] : [quoted(bundle)]),
+    "--resume",
+    ...storeWords(flags, env),
+  ];
+  const stop = ["tessera turns stop", turnIds[0] ?? "TURN", ...storeWords(flags, env)];
   const lines = [
-    `tessera: ${said}; it is kept in ${keptIn}`,
+    `tessera: ${said}; ${turnIds.length === 1 ? "it is" : "they are"} kept in ${keptIn}`,
     ...turnIds.slice(0, 5).map((turnId) => `  turn        ${turnId}`),
     `  what to do  Let it go on: ${again.join(" ")}`,
+    ...(isAsked ? [] : [`              or stop it, then repeat the new task: ${stop.join(" ")}`]),
   ];
   return visibleText(`${lines.join("\n")}\n`);
 }

@@ -21,6 +21,35 @@ export function waitsOf({ waiting_for, calls }: Pick<Turn, "waiting_for" | "call
   return isWorking && running.length > 0 ? running : waiting_for;
 }
 
+/** What a wait says to somebody who watches: one word, where the whole sentence has ids that `turns show` has, too. */
+export function briefOf(wait: WaitFacts): string {
+  const { code, children_ended: ended, children_total: total } = wait;
+  if (code === "working") return "thinking";
+  if (code === "executor" || code === "local_tool") return "running";
+  if (code === "children" && ended !== undefined && total !== undefined) return `${ended} of ${total} ended`;
+  return wait.reason;
+}
+
+export interface WaitFacts {
+  readonly code: Wait["code"];
+  readonly reason: string;
+  /** Of a call that asked for turns. */
+  readonly children_ended?: number;
+  readonly children_total?: number;
+}
+
+export function factsOf(wait: Wait, { children }: Pick<Turn, "children">): WaitFacts {
+  const { code, tool_call_id } = wait;
+  const asked = code === "children" ? children.filter((child) => child.tool_call_id === tool_call_id) : [];
+  const counts = { children_ended: asked.filter(({ status }) => !isOpen(status)).length, children_total: asked.length };
+  return { code, reason: reasonOf(wait), ...(asked.length === 0 ? {} : counts) };
+}
+
+/** By its status; a document says it better with `ended_at`. */
+export function isOpen(status: string): boolean {
+  return ["queued", "active", "dispatched", "running", "suspended"].includes(status);
+}
+
 /** What a wait says without its deadline, which is shown in a place of its own. */
 export function reasonOf({ says, deadline_at }: Wait): string {
   return deadline_at === undefined ? says : says.replace(`, until ${deadline_at} at the latest`, "");

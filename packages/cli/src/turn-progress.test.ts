@@ -1,6 +1,7 @@
 import type { Turn } from "@tessera/client";
 import { expect, it } from "vitest";
 import { callOf, clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
+import { progressLine } from "./progress-text.ts";
 import { createTurnProgress } from "./turn-progress.ts";
 
 const step = { step_id: "step_1", started_at: "2026-01-02T03:04:05.000Z", status: "waiting" as const };
@@ -77,4 +78,99 @@ it("follows the turns that a turn starts, and says the code of a failed call", a
     "call researcher search__web failed E_NO",
     "turn researcher success",
   ]);
+});
+
+it("tells what ended in one look in the order in which it happened: children before the call that waited for them", async () => {
+  const at = (ms: number) => `2026-01-02T03:04:05.${String(ms).padStart(3, "0")}Z`;
+  const child = (n: number, ended: number) =>
+    turnOf({
+      agent_turn_id: `turn_${n}`,
+      agent_name: "researcher",
+      created_at: at(20),
+      ended_at: at(ended),
+      steps: [{ ...step, step_id: `s_${n}`, started_at: at(30) }],
+    });
+  const join = { tool_name: "fork_join", wait_status: "applied", result_status: "success" } as const;
+  const find = { tool_name: "find", wait_status: "applied", result_status: "success", created_at: at(10) } as const;
+  const parent = turnOf({
+    created_at: at(0),
+    ended_at: at(80),
+    steps: [
+      { ...step, started_at: at(10) },
+      { ...step, step_id: "step_2", started_at: at(80) },
+    ],
+    calls: [
+      callOf({ ...find, tool_call_id: "tc_1", received_at: at(80) }),
+      callOf({ ...find, tool_call_id: "tc_2", received_at: at(15) }),
+      // Asked for in the same millisecond as the children, and done in the one in which the last of them ended.
+      callOf({ ...join, tool_call_id: "tc_3", created_at: at(20), received_at: at(80) }),
+    ],
+    children: [2, 3].map((n) => {
+      return {
+        agent_turn_id: `turn_${n}`,
+        agent_id: `a${n}`,
+        agent_name: "researcher",
+        status: "success",
+        tool_call_id: "tc_3",
+      } as const;
+    }),
+  });
+  const progress = createTurnProgress(
+    clientOfTurns(() => [parent, child(2, 80), child(3, 50)]),
+    { project: "default", nowMs: () => 0 },
+  );
+  progress.watch("turn_1");
+  const lines = (await progress.look()).map((event) =>
+    progressLine(event, 0, false).slice(10).replace(/ +/g, " ").trim(),
+  );
+  expect(lines).toEqual([
+    "planner turn started",
+    "planner step 1",
+    "planner call find#1 called",
+    "planner call find#2 called",
+    "planner call find#2 success 0.01 s",
+    "planner call fork_join called",
+    "researcher#1 turn started",
+    "researcher#2 turn started",
+    "researcher#1 step 1",
+    "researcher#2 step 1",
+    "researcher#2 turn success",
+    "researcher#1 turn success",
+    "planner call find#1 success 0.07 s",
+    "planner call fork_join success 0.06 s",
+    "planner step 2",
+    "planner turn success",
+  ]);
+});
+
+it("says in a word what goes on, and keeps the sentence for programs", async () => {
+  const child = { agent_id: "a", agent_name: "researcher", tool_call_id: "tc_1" };
+  let turn = openTurn({
+    status: "running",
+    waiting_for: [{ code: "working", says: "the worker w_1 is at work on it" }],
+  });
+  const { time, progress } = watch(() => [turn, turnOf({ agent_turn_id: "turn_2" })]);
+  await progress.look();
+  expect(progress.open()).toMatchObject([{ reason: "thinking" }]);
+  const wait = { code: "children" as const, says: "1 of 2 turns have not ended", tool_call_id: "tc_1" };
+  turn = openTurn({
+    steps: [step],
+    calls: [callOf()],
+    waiting_for: [wait],
+    children: [
+      { ...child, agent_turn_id: "turn_2", status: "success" },
+      { ...child, agent_turn_id: "turn_3", status: "running" },
+    ],
+  });
+  const open = openTurn({ agent_turn_id: "turn_3" });
+  const { look: _, ...rest } = watch(() => [turn, turnOf({ agent_turn_id: "turn_2" }), open]);
+  await rest.progress.look();
+  rest.time.ms = time.ms + 1_500;
+  const [event] = (await rest.progress.look()).filter((each) => each.event === "wait");
+  expect(event).toMatchObject({ code: "children", reason: wait.says, children_ended: 1, children_total: 2 });
+  expect(progressLine(event as never, 0, false)).toContain("1 of 2 ended");
+  turn = { ...turn, waiting_for: [{ ...wait, code: "executor", says: "tessera-1 is at work on search__web" }] };
+  const [running] = await rest.progress.look();
+  expect(progressLine(running as never, 0, false)).toMatch(/ wait {2}search__web +running/);
+  expect(running).toMatchObject({ reason: "tessera-1 is at work on search__web" });
 });

@@ -2,33 +2,39 @@
 //
 //   P1. Turns that a watched turn starts are watched, too, up to TURNS_MAX: progress is for people, and nobody reads more.
 //   P2. A wait is told when it has taken a moment, and again only when its reason changes.
-//   P3. However much happened between two looks, and during one, it is told in the order of steps: a thought, then the
-//       calls it made. A call whose step is not in the document yet is left to the next look; an ended turn has no next.
+//   P3. However much happened between two looks, and during one, it is told in the order in which it happened
+//       (progress-order.ts). A call whose step is not in the document yet is left to the next look; an ended turn has no next.
+//   P4. What has the same name gets a number (name-numbers.ts).
 
 import type { Call, Client, Turn, Wait } from "@tessera/client";
 import { isJsonObject } from "@tessera/protocol";
-import { agentOf, isEnded, reasonOf, waitsOf } from "./turn-document.ts";
+import { createNameNumbers, type NameNumbers, numbered } from "./name-numbers.ts";
+import { endMs, inOrder, NOW_MS, type Place, RANK, type TimedEvent } from "./progress-order.ts";
+import { agentOf, briefOf, factsOf, isEnded, type WaitFacts, waitsOf } from "./turn-document.ts";
 
 /** What progress is read from. */
 export type TurnClient = Pick<Client, "getTurn" | "listSteps" | "readCards" | "streamEvents">;
 
 /** Fields in the order a person reads them; `--json` prints them as they are. */
-export interface ProgressEvent {
+export interface ProgressEvent extends Partial<WaitFacts> {
   readonly event: "turn" | "step" | "call" | "wait";
   readonly agent: string;
+  /** Of several turns of this agent (P4). */
+  readonly agent_number?: number;
   readonly agent_turn_id: string;
   readonly step?: number;
   readonly text?: string;
   readonly tool?: string;
+  /** Of several calls of this tool in the turn (P4). */
+  readonly tool_number?: number;
   readonly tool_call_id?: string;
   readonly status?: string;
   readonly elapsed_ms?: number;
   readonly error_code?: string;
-  readonly reason?: string;
   readonly deadline_at?: string;
 }
 
-/** What is under way now: a call, or a turn without one. */
+/** What is under way now: a call, or a turn without one; for people, so with numbers and in brief. */
 export interface OpenItem {
   readonly agent: string;
   readonly tool?: string;
@@ -39,8 +45,13 @@ export interface OpenItem {
 
 interface Watched {
   readonly turnId: string;
+  readonly place: Place;
+  /** Undefined until its name is known. */
+  number: number | null | undefined;
   document: Turn | null;
-  readonly steps: Set<string>;
+  /** With their places. */
+  readonly steps: Map<string, number>;
+  readonly toolNumbers: NameNumbers;
   readonly calls: Map<string, Seen>;
   seen: Seen;
 }
@@ -48,13 +59,9 @@ interface Watched {
 /** When something open was first seen, and what was said about it. */
 interface Seen {
   readonly sinceMs: number;
+  readonly number: number | null;
   reason: string | null;
   isSettled: boolean;
-}
-
-interface Told {
-  readonly step_id: string;
-  readonly event: ProgressEvent;
 }
 
 export interface TurnProgress {
@@ -76,42 +83,66 @@ export function createTurnProgress(
 ): TurnProgress {
   const turns = new Map<string, Watched>();
   const order = { project, ...(signal === undefined ? {} : { signal }) };
-  const firstSeen = (): Seen => ({ sinceMs: nowMs(), reason: null, isSettled: false });
+  const agentNumbers = createNameNumbers();
+  const firstSeen = (number: number | null = null): Seen => ({
+    sinceMs: nowMs(),
+    number,
+    reason: null,
+    isSettled: false,
+  });
 
-  function watch(turnId: string): void {
+  function watch(turnId: string, place: Place = [], number?: number | null): void {
     if (turns.has(turnId)) return;
-    turns.set(turnId, { turnId, document: null, steps: new Set(), calls: new Map(), seen: firstSeen() });
+    const known = { document: null, steps: new Map(), calls: new Map(), seen: firstSeen() };
+    turns.set(turnId, { turnId, place, number, toolNumbers: createNameNumbers(), ...known });
   }
 
-  async function lookAt(turn: Watched): Promise<ProgressEvent[]> {
+  /** P1 */
+  function watchChildren({ place, steps }: Watched, { children, calls }: Turn): void {
+    const room = Math.max(0, TURNS_MAX - turns.size);
+    const fresh = children.filter(({ agent_turn_id }) => !turns.has(agent_turn_id)).slice(0, room);
+    const numbers = agentNumbers.of(fresh.map(agentOf)); // P4
+    for (const [n, child] of fresh.entries()) {
+      const asked = calls.find(({ tool_call_id }) => tool_call_id === child.tool_call_id);
+      const step = asked === undefined ? steps.size - 1 : (steps.get(asked.step_id) ?? -1);
+      watch(child.agent_turn_id, [...place, RANK.child(step)], numbers[n] ?? null);
+    }
+  }
+
+  async function lookAt(turn: Watched): Promise<TimedEvent[]> {
     const document = await client.getTurn({ ...order, turn: turn.turnId });
-    const of = { agent: agentOf(document), agent_turn_id: turn.turnId };
-    const started = turn.document === null ? [{ event: "turn", ...of, status: "started" } as const] : [];
+    if (turn.number === undefined) turn.number = agentNumbers.of([agentOf(document)])[0] ?? null;
+    const of = aboutTurn(turn, document);
+    const at = (time: string | null, rank: number, event: ProgressEvent): TimedEvent => {
+      return { event, atMs: time === null ? NOW_MS : Date.parse(time), place: [...turn.place, rank] };
+    };
+    const started = { event: "turn", ...of, status: "started" } as const;
+    const events = turn.document === null ? [at(document.created_at, RANK.started, started)] : [];
     if (turn.document?.status !== document.status) turn.seen = firstSeen();
     turn.document = document;
-    const steps = await stepsOf(turn, document);
-    const calls = await callsOf(turn, document);
-    const isEarlier = ({ step_id }: Told) => !steps.some((step) => step.step_id === step_id);
-    const inOrder = steps.flatMap((step) => [step, ...calls.filter(({ step_id }) => step_id === step.step_id)]);
-    const events = [...started, ...[...calls.filter(isEarlier), ...inOrder].map(({ event }) => event)]; // P3
-    for (const child of document.children) if (turns.size < TURNS_MAX) watch(child.agent_turn_id); // P1
+    events.push(...(await stepsOf(turn, document, at)));
+    events.push(...(await callsOf(turn, document, at)));
+    watchChildren(turn, document);
     if (isEnded(document)) {
       const code = typeof document.error_code === "string" ? { error_code: document.error_code } : {};
-      return [...events, { event: "turn", ...of, status: document.status, ...code }];
+      const event = { event: "turn", ...of, status: document.status, ...code } as const;
+      const atMs = endMs(document.ended_at ?? "", events);
+      return [...events, { event, atMs, place: [...turn.place, RANK.ended] }];
     }
     const wait = waitsOf(document).find(isOfTurn);
-    const reason = wait === undefined ? null : newReason(turn.seen, reasonOf(wait));
-    return reason === null ? events : [...events, { event: "wait", ...of, reason }];
+    const facts = wait === undefined ? null : newFacts(turn.seen, factsOf(wait, document));
+    return facts === null ? events : [...events, at(null, RANK.ended, { event: "wait", ...of, ...facts })];
   }
 
-  async function stepsOf(turn: Watched, document: Turn): Promise<Told[]> {
+  async function stepsOf(turn: Watched, document: Turn, at: At): Promise<TimedEvent[]> {
     const fresh = document.steps.filter(({ step_id }) => !turn.steps.has(step_id));
     const texts = fresh.length === 0 ? null : await thoughtsOf(turn.turnId);
-    return fresh.map(({ step_id }) => {
-      turn.steps.add(step_id);
+    return fresh.map(({ step_id, started_at }) => {
+      const place = turn.steps.size;
+      turn.steps.set(step_id, place);
       const text = texts?.get(step_id) ?? "";
-      const of = { agent: agentOf(document), agent_turn_id: turn.turnId };
-      return { step_id, event: { event: "step", ...of, step: turn.steps.size, text } as const };
+      const event = { event: "step", ...aboutTurn(turn, document), step: place + 1, text } as const;
+      return at(started_at, RANK.step(place), event);
     });
   }
 
@@ -133,26 +164,34 @@ export function createTurnProgress(
     return new Map(cards.map(({ card_id, content }) => [card_id, content]));
   }
 
-  async function callsOf(turn: Watched, document: Turn): Promise<Told[]> {
-    const told: Told[] = [];
-    for (const call of document.calls) {
+  async function callsOf(turn: Watched, document: Turn, at: At): Promise<TimedEvent[]> {
+    const told: TimedEvent[] = [];
+    const calls = document.calls.filter(({ step_id }) => turn.steps.has(step_id) || isEnded(document)); // P3
+    const fresh = calls.filter(({ tool_call_id }) => !turn.calls.has(tool_call_id));
+    const numbers = turn.toolNumbers.of(fresh.map(({ tool_name }) => tool_name)); // P4
+    for (const [n, call] of fresh.entries()) {
+      turn.calls.set(call.tool_call_id, firstSeen(numbers[n] ?? null));
+    }
+    for (const call of calls) {
       const { tool_call_id, step_id } = call;
-      if (!turn.steps.has(step_id) && !isEnded(document)) continue; // P3
-      const of = { agent: agentOf(document), agent_turn_id: turn.turnId, tool: call.tool_name, tool_call_id };
-      const tell = (event: ProgressEvent) => told.push({ step_id, event });
       const seen = turn.calls.get(tool_call_id) ?? firstSeen();
-      if (!turn.calls.has(tool_call_id)) tell({ event: "call", ...of, status: "called" });
-      turn.calls.set(tool_call_id, seen);
       if (seen.isSettled) continue;
+      const step = turn.steps.get(step_id) ?? -1;
+      const number = seen.number === null ? {} : { tool_number: seen.number };
+      const of = { ...aboutTurn(turn, document), tool: call.tool_name, ...number, tool_call_id };
+      if (fresh.includes(call)) {
+        told.push(at(call.created_at, RANK.called(step), { event: "call", ...of, status: "called" }));
+      }
       if (call.wait_status === "waiting" && !isEnded(document)) {
         const wait = waitOf(document, tool_call_id);
-        const reason = wait === undefined ? null : newReason(seen, reasonOf(wait));
-        const until = wait?.deadline_at ?? call.deadline_at;
-        if (reason !== null) tell({ event: "wait", ...of, reason, ...(until === null ? {} : { deadline_at: until }) });
+        const facts = wait === undefined ? null : newFacts(seen, factsOf(wait, document));
+        const until = { deadline_at: wait?.deadline_at ?? call.deadline_at };
+        if (facts !== null) told.push(at(null, RANK.settled(step), { event: "wait", ...of, ...facts, ...until }));
       } else {
         seen.isSettled = true;
         const status = call.result_status ?? call.wait_status;
-        tell({ event: "call", ...of, status, elapsed_ms: elapsedMs(call), ...(await errorOf(call)) });
+        const event = { event: "call", ...of, status, elapsed_ms: elapsedMs(call), ...(await errorOf(call)) } as const;
+        told.push(at(call.received_at ?? document.ended_at, RANK.settled(step), event));
       }
     }
     return told;
@@ -166,44 +205,54 @@ export function createTurnProgress(
   }
 
   /** P2 */
-  function newReason(seen: Seen, reason: string): string | null {
-    if (nowMs() - seen.sinceMs < TELL_WAIT_AFTER_MS || seen.reason === reason) return null;
-    seen.reason = reason;
-    return reason;
+  function newFacts(seen: Seen, facts: WaitFacts): WaitFacts | null {
+    if (nowMs() - seen.sinceMs < TELL_WAIT_AFTER_MS || seen.reason === facts.reason) return null;
+    seen.reason = facts.reason;
+    return facts;
   }
 
-  function openOf({ document, calls, seen }: Watched): OpenItem[] {
+  function openOf({ document, calls, seen, number }: Watched): OpenItem[] {
     if (document === null || isEnded(document)) return [];
-    const agent = agentOf(document);
+    const agent = numbered(agentOf(document), number);
     const waiting = document.calls.filter(({ tool_call_id, wait_status }) => {
       return wait_status === "waiting" && calls.has(tool_call_id);
     });
+    const brief = (wait: Wait | undefined) => (wait === undefined ? null : briefOf(factsOf(wait, document)));
     if (waiting.length === 0) {
-      const wait = waitsOf(document)[0];
-      const reason = wait === undefined ? document.status : reasonOf(wait);
-      return [{ agent, elapsed_ms: nowMs() - seen.sinceMs, reason }];
+      return [{ agent, elapsed_ms: nowMs() - seen.sinceMs, reason: brief(waitsOf(document)[0]) ?? document.status }];
     }
     return waiting.map(({ tool_call_id, tool_name, deadline_at }) => {
       const wait = waitOf(document, tool_call_id);
-      const until = wait?.deadline_at ?? deadline_at;
-      const elapsed_ms = nowMs() - (calls.get(tool_call_id)?.sinceMs ?? nowMs());
-      const more = until === null ? {} : { deadline_at: until };
-      return { agent, tool: tool_name, elapsed_ms, reason: wait === undefined ? "called" : reasonOf(wait), ...more };
+      const call = calls.get(tool_call_id);
+      return {
+        agent,
+        tool: numbered(tool_name, call?.number),
+        elapsed_ms: nowMs() - (call?.sinceMs ?? nowMs()),
+        reason: brief(wait) ?? "called",
+        deadline_at: wait?.deadline_at ?? deadline_at,
+      };
     });
   }
 
   return {
-    watch,
+    watch: (turnId) => watch(turnId),
     async look() {
-      const events: ProgressEvent[] = [];
+      const events: TimedEvent[] = [];
       for (const turn of turns.values()) {
         if (turn.document === null || !isEnded(turn.document)) events.push(...(await lookAt(turn)));
       }
-      return events;
+      return inOrder(events);
     },
     document: (turnId) => turns.get(turnId)?.document ?? null,
     open: () => [...turns.values()].flatMap(openOf),
   };
+}
+
+type At = (time: string | null, rank: number, event: ProgressEvent) => TimedEvent;
+
+function aboutTurn({ turnId, number }: Watched, document: Turn): Pick<ProgressEvent, "agent" | "agent_turn_id"> {
+  const more = number === null || number === undefined ? {} : { agent_number: number };
+  return { agent: agentOf(document), ...more, agent_turn_id: turnId };
 }
 
 /** Waits of calls are told with the call; that the turn is being worked on is no wait. */

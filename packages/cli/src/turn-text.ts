@@ -36,6 +36,7 @@ export function turnText(turn: Turn): string {
     ["created", turn.created_at],
     ["ended", turn.ended_at],
     ["error", typeof error_code === "string" ? `${error_code}: ${error_message ?? "no reason was given"}` : null],
+    ["card", turn.deliverable_card_id],
     ["trace", turn.trace_id],
   ];
   const head = facts.flatMap(([name, value]) =>
@@ -60,13 +61,15 @@ export function turnText(turn: Turn): string {
 }
 
 function callRow(call: Call) {
-  const { tool_name, tool_call_id, wait_status, result_status, attempt, created_at, received_at } = call;
+  const { tool_name, tool_call_id, wait_status, result_status, attempt, created_at, received_at, result_card_id } =
+    call;
   return {
     tool: tool_name,
     status: result_status ?? wait_status,
     attempt,
     took: received_at === null ? null : seconds(Math.max(0, Date.parse(received_at) - Date.parse(created_at))),
     call: tool_call_id,
+    card: result_card_id,
   };
 }
 

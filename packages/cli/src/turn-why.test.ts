@@ -1,6 +1,6 @@
 import type { Wait } from "@tessera/client";
 import { expect, it } from "vitest";
-import { clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
+import { callOf, clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
 import { followWaits, nextCommand, whySentence } from "./turn-why.ts";
 
 const FLAGS = { project: "default", data: "./store" };
@@ -35,13 +35,19 @@ it.each([
     waiting({ code: "no_executor", says: "no executor", target: "web" }),
     { project: "p", postgres: "postgres://me:secret@h/d" },
     "The turn of planner has not ended: no executor.",
-    "tessera start BUNDLE --role tools --postgres URL --project p",
+    "tessera start BUNDLE --role tools --postgres postgres://me@h/d --project p",
   ],
   [
     waiting({ code: "no_worker", says: "no worker has taken it yet" }),
     { project: "default", postgres: "postgres://h/d" },
     "The turn of planner has not ended: no worker has taken it yet.",
-    "tessera start BUNDLE --role worker --postgres URL",
+    "tessera start BUNDLE --role worker --postgres postgres://h/d",
+  ],
+  [
+    waiting({ code: "no_worker", says: "no worker has taken it yet" }),
+    { project: "p", data: "./my store" },
+    "The turn of planner has not ended: no worker has taken it yet.",
+    "tessera start BUNDLE --role kernel,worker,pmo,tools,api --data './my store' --project p",
   ],
   [
     waiting({ code: "executor", says: "e1 is at work on it", deadline_at: DEADLINE }),
@@ -97,4 +103,27 @@ it("says that nobody works on a turn whose store no process holds, and how to go
   const told = await why(() => [waiting({ code: "working", says: "w1 is at work on it" })], FLAGS, true);
   expect(told.sentence).toBe("The turn of planner has not ended: no process holds its store, so nobody works on it.");
   expect(told.command).toBe("tessera run BUNDLE --resume --data ./store");
+});
+
+it("says until when an executor counts as there, and what happens then", async () => {
+  const lease_until = "2026-01-02T03:05:00.000Z";
+  const wait = { code: "executor" as const, says: "e1 is at work on search__web", tool_call_id: "tc_1" };
+  const of = (effect: "read" | "once") => openTurn({ waiting_for: [wait], calls: [callOf({ effect, lease_until })] });
+  const told = "The turn of planner has not ended: e1 is at work on search__web; its lease runs until";
+  expect((await why(() => [of("read")])).sentence).toBe(
+    `${told} ${lease_until}: if it is gone, the call is given out again then.`,
+  );
+  expect((await why(() => [of("once")])).sentence).toBe(
+    `${told} ${lease_until}: if it is gone, nobody knows then what it did.`,
+  );
+});
+
+it("knows that a store is shared also where no flag names it", async () => {
+  const turn = waiting({ code: "no_executor", says: "no executor of web", target: "web" });
+  const found = await followWaits(
+    clientOfTurns(() => [turn]),
+    "default",
+    "turn_1",
+  );
+  expect(nextCommand(found, { project: "default" }, false, true).command).toBe("tessera start BUNDLE --role tools");
 });

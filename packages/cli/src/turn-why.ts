@@ -8,7 +8,8 @@
 import type { Client, Turn, Wait } from "@tessera/client";
 import type { ApiFlags } from "./flags.ts";
 import { storeWords } from "./paste-command.ts";
-import { agentOf, isEnded, reasonOf, waitsOf } from "./turn-document.ts";
+import type { Terminal } from "./run-cli.ts";
+import { agentOf, isEnded, isOpen, reasonOf, waitsOf } from "./turn-document.ts";
 
 export interface Why {
   /** From the turn that was asked about to the one where the wait is. */
@@ -63,13 +64,9 @@ async function openOne(
   for (const turn of wait?.agent_turn_ids ?? []) {
     if (seen.has(turn)) continue;
     const child = children.find(({ agent_turn_id }) => agent_turn_id === turn);
-    if (child === undefined ? !isEnded(await client.getTurn({ project, turn })) : isUnderWay(child.status)) return turn;
+    if (child === undefined ? !isEnded(await client.getTurn({ project, turn })) : isOpen(child.status)) return turn;
   }
   return undefined;
-}
-
-function isUnderWay(status: string): boolean {
-  return ["queued", "active", "dispatched", "running", "suspended"].includes(status);
 }
 
 /** The sentence, without the command. */
@@ -83,8 +80,17 @@ export function whySentence({ path, wait }: Why, isAbandoned: boolean): string {
   const chain = behind.map((turn) => `the turn ${turn.agent_turn_id} of ${agentOf(turn)}`).join(", which waits for ");
   const says = wait === null ? (last.why ?? `it is ${last.status}`) : reasonOf(wait);
   const until = wait?.deadline_at === undefined ? "" : `, until ${wait.deadline_at} at the latest`;
-  if (chain === "") return `${who} has not ended: ${says}${until}.`;
-  return `${who} waits for ${chain}, which has not ended: ${says}${until}.`;
+  const ifGone = wait === null ? "" : leaseText(wait, last);
+  if (chain === "") return `${who} has not ended: ${says}${until}${ifGone}.`;
+  return `${who} waits for ${chain}, which has not ended: ${says}${until}${ifGone}.`;
+}
+
+/** Whether an executor is still there, nobody knows before its lease is over. */
+function leaseText({ code, tool_call_id }: Wait, { calls }: Turn): string {
+  const call = calls.find((each) => each.tool_call_id === tool_call_id);
+  if (code !== "executor" || call === undefined || call.lease_until === null) return "";
+  const then = call.effect === "once" ? "nobody knows then what it did" : "the call is given out again then";
+  return `; its lease runs until ${call.lease_until}: if it is gone, ${then}`;
 }
 
 function endedSentence(turn: Turn): string {
@@ -99,15 +105,20 @@ export interface NextCommand {
   readonly command: string;
 }
 
-/** What would unblock it. */
-export function nextCommand({ path, wait }: Why, flags: ApiFlags, isAbandoned: boolean): NextCommand {
+/** What would unblock it. Others can join a PostgreSQL store, whether a flag or the environment names it (`isShared`). */
+export function nextCommand(
+  { path, wait }: Why,
+  flags: ApiFlags,
+  isAbandoned: boolean,
+  isShared = flags.postgres !== undefined,
+  env: Terminal["env"] = {},
+): NextCommand {
   const last = path.at(-1);
   const turnId = last?.agent_turn_id ?? "";
-  const command = (...words: string[]) => ["tessera", ...words, ...storeWords(flags)].join(" ");
+  const command = (...words: string[]) => ["tessera", ...words, ...storeWords(flags, env)].join(" ");
   if (last === undefined || isEnded(last)) return { says: "See what it did", command: command("turns show", turnId) };
   if (isAbandoned) return { says: "Let it go on", command: command("run BUNDLE --resume") }; // Y3
-  // Others can join a PostgreSQL store; a process that serves an API takes in executors with a key, and has its own workers.
-  const isShared = flags.postgres !== undefined;
+  // A process that serves an API takes in executors with a key, and has its own workers.
   switch (wait?.code) {
     case "no_executor": {
       const says = `Start an executor of ${wait.target ?? "its target"}`;
@@ -120,8 +131,12 @@ export function nextCommand({ path, wait }: Why, flags: ApiFlags, isAbandoned: b
     case "no_worker":
     case "result_ready": {
       if (isShared) return { says: "Start a worker, if none runs", command: command("start BUNDLE --role worker") };
-      const says = "Start the process with the role worker, if it has not got it";
-      return { says, command: "tessera start BUNDLE --role kernel,worker,pmo,tools,api" };
+      const says = "Start the process again with the role worker, if it has not got it";
+      // Where it is reached by its URL, only whoever started it knows its store.
+      const place = storeWords(
+        flags.data === undefined ? { project: flags.project } : { data: flags.data, project: flags.project },
+      );
+      return { says, command: ["tessera start BUNDLE --role kernel,worker,pmo,tools,api", ...place].join(" ") };
     }
     case "queued_behind": {
       const ahead = wait.agent_turn_ids?.[0];

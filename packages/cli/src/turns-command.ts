@@ -2,6 +2,7 @@
 
 import type { Agent, Client, Turn, TurnSummary } from "@tessera/client";
 import { agentsOf, nameOf } from "./agents-command.ts";
+import { itemsOf } from "./all-pages.ts";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -107,8 +108,8 @@ async function firstTurns(
       limit: Math.min(PAGE_MAX, limit - turns.length),
       ...(cursor === undefined ? {} : { cursor }),
     });
-    turns.push(...page.turns);
-    cursor = page.next_cursor;
+    turns.push(...itemsOf(page, "turns"));
+    cursor = page.next_cursor ?? null;
     if (turns.length >= limit) return { turns, hasMore: cursor !== null };
   }
   return { turns, hasMore: false };
@@ -129,12 +130,13 @@ export async function turnsShowCommand(given: string, flags: ApiFlags, terminal:
 }
 
 export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
-  const { why, isAbandoned } = await withApi(flags, terminal, async ({ client, isAbandoned }) => {
+  const { why, isAbandoned, isShared } = await withApi(flags, terminal, async ({ client, reached, isAbandoned }) => {
     const { agent_turn_id } = await findTurn(client, flags, given);
-    return { why: await followWaits(client, flags.project, agent_turn_id), isAbandoned };
+    const isShared = reached === "own" && !isAbandoned;
+    return { why: await followWaits(client, flags.project, agent_turn_id), isAbandoned, isShared };
   });
   const sentence = whySentence(why, isAbandoned);
-  const { says, command } = nextCommand(why, flags, isAbandoned);
+  const { says, command } = nextCommand(why, flags, isAbandoned, isShared, terminal.env);
   if (flags.json === true) {
     const { path, wait } = why;
     const [asked] = path;
@@ -173,7 +175,7 @@ export async function findTurn(client: Client, flags: ApiFlags, given: string): 
     if (!isNotFound(error)) throw error;
   }
   const turns = await listOfProject(project, async () => [
-    ...(await client.listTurns({ project, limit: PAGE_MAX })).turns,
+    ...itemsOf(await client.listTurns({ project, limit: PAGE_MAX }), "turns"),
   ]);
   const ids = turns.map(({ agent_turn_id }) => agent_turn_id);
   const fits = given.length < PART_CHARS_MIN ? [] : ids.filter((id) => id.startsWith(given) || id.endsWith(given));

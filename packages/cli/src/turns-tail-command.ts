@@ -2,7 +2,8 @@
 //
 //   T1. stdout gets the deliverable at the end, stderr everything else, as with `run`; with --json stdout is NDJSON.
 //   T2. Ctrl-C and the end of --wait leave the turn running (exit 6); otherwise the exit code is the turn's.
-//   T3. Where no process holds the store, nothing will happen: it says how things stand, and how to go on (exit 6).
+//   T3. A holder of the directory that ends and starts again is found again (watch-turns.ts, W4).
+//   T4. Where no process holds the store, nothing will happen: it says how things stand, and how to go on (exit 6).
 
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -30,10 +31,10 @@ export async function turnsTailCommand(given: string, flags: TurnsTailFlags, ter
   return await withApi(flags, terminal, async (api) => {
     const turn = await findTurn(api.client, flags, given);
     const turnId = turn.agent_turn_id;
-    const isIdle = api.isAbandoned && !isEnded(turn); // T3
+    const isIdle = api.isAbandoned && !isEnded(turn); // T4
     const until = isIdle ? 0 : waitSeconds === null ? null : api.clock.monotonicMs() + waitSeconds * 1_000;
     const watch = openWatch(api, { flags, terminal, until, signal: interrupt.signal });
-    const { answers } = await watch.turns([turnId]).finally(() => watch.close());
+    const { answers } = await watch.turns([turnId], "any").finally(() => watch.close());
     const [answer] = answers;
     if (answer !== undefined) return tellAnswer(answer, flags, terminal);
     if (isIdle) return tellIdle(turnId, flags, terminal);
@@ -41,9 +42,9 @@ export async function turnsTailCommand(given: string, flags: TurnsTailFlags, ter
   });
 }
 
-/** T3 */
+/** T4 */
 function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode {
-  const again = ["tessera run BUNDLE --resume", ...storeWords(flags)].join(" ");
+  const again = ["tessera run BUNDLE --resume", ...storeWords(flags, terminal.env)].join(" ");
   const said = "no process holds this store, so nobody works on the turn";
   if (flags.json === true)
     terminal.out(`${JSON.stringify({ ok: false, status: "waiting", agent_turn_id: turnId, says: said })}\n`);
@@ -53,7 +54,7 @@ function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode
 
 /** T2. `waitSeconds` null: interrupted. */
 export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, waitSeconds: number | null): ExitCode {
-  const again = ["tessera turns tail", turnId, ...storeWords(flags)].join(" ");
+  const again = ["tessera turns tail", turnId, ...storeWords(flags, terminal.env)].join(" ");
   const said = waitSeconds === null ? "stopped looking" : `it has not ended within ${waitSeconds} s`;
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, status: "waiting", agent_turn_id: turnId })}\n`);
   else terminal.err(visibleText(`tessera: ${said}; the turn goes on\n  what to do  Look again: ${again}\n`));

@@ -1,19 +1,13 @@
 // A tool that is not there: says what is, nearest names first.
 
 import type { CGError } from "@tessera/protocol";
-import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 
 const NAMES_MAX = 40;
 
-export function unknownTool(
-  name: string,
-  project: string,
-  known: readonly string[],
-  exitCode: ExitCode = EXIT.failure,
-): CGError {
+export function unknownTool(name: string, project: string, known: readonly string[]): CGError {
   const message = `project ${project} has no tool ${JSON.stringify(name)}`;
-  return errorWithTodo("not_found", message, todoFor(name, known), exitCode);
+  return errorWithTodo("not_found", message, todoFor(name, known));
 }
 
 export function namesOf(tools: readonly Readonly<Record<string, unknown>>[]): string[] {

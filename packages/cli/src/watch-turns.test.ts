@@ -1,12 +1,19 @@
-import { ApiError, type Turn } from "@tessera/client";
+import { ApiError, type Client, type Turn } from "@tessera/client";
 import { VirtualClock } from "@tessera/testkit";
 import { expect, it } from "vitest";
-import { clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
-import { openWatch } from "./watch-turns.ts";
+import { callOf, clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
+import { openWatch, type Past } from "./watch-turns.ts";
 
 const AWAY = new ApiError("nobody there", { status: 0, code: "upstream_unavailable" });
 
-function watch(turns: () => readonly Turn[], wait: { until?: number | null; signal?: AbortSignal } = {}) {
+interface Given {
+  readonly until?: number | null;
+  readonly signal?: AbortSignal;
+  readonly past?: Past;
+  readonly renew?: () => Promise<Client | null>;
+}
+
+function watch(turns: () => readonly Turn[], wait: Given = {}) {
   const clock = new VirtualClock();
   const printed = { out: "", err: "" };
   const terminal = {
@@ -22,12 +29,12 @@ function watch(turns: () => readonly Turn[], wait: { until?: number | null; sign
     isOutWatched: false,
     stopped: () => new Promise<void>(() => undefined),
   };
-  const { until = null, signal = new AbortController().signal } = wait;
+  const { until = null, signal = new AbortController().signal, past, renew } = wait;
   const opened = openWatch(
-    { client: clientOfTurns(turns), clock },
+    { client: clientOfTurns(turns), clock, ...(renew === undefined ? {} : { renew }) },
     { flags: { project: "default" }, terminal, until, signal },
   );
-  return { clock, printed, watched: opened.turns(["turn_1"]).finally(() => opened.close()) };
+  return { clock, printed, watched: opened.turns(["turn_1"], past).finally(() => opened.close()) };
 }
 
 it("ends with the turn, and answers what it delivered", async () => {
@@ -84,4 +91,45 @@ it("tells at once that a server never answered, and gives up one that stays away
   isAway = true;
   await gone.clock.advance(70_000);
   await failed;
+});
+
+it("finds a holder again that has started anew, with another address and another key", async () => {
+  let isGone = false;
+  let turn = openTurn();
+  const renewed: string[] = [];
+  const { clock, printed, watched } = watch(
+    () => {
+      if (!isGone) return [turn];
+      throw new ApiError("no key", { status: 401, code: "unauthenticated", requestId: "r" });
+    },
+    {
+      renew: async () => {
+        renewed.push("asked");
+        return renewed.length < 3 ? null : clientOfTurns(() => [turn]); // it takes a moment to start
+      },
+    },
+  );
+  await clock.advance(500);
+  isGone = true;
+  await clock.advance(5_000);
+  turn = turnOf({ deliverable: { card_id: "c", text: "done" } });
+  await clock.advance(1_000);
+  expect(await watched).toMatchObject({ answers: [{ status: "success", deliverable: "done" }] });
+  expect(printed.err).toContain("the server answers again\n");
+  expect(renewed).toHaveLength(3);
+  expect(clock.pending).toBe(0);
+});
+
+it("marks what had happened before anybody watched; a turn that was open has ended since", async () => {
+  const calls = [callOf({ wait_status: "applied", result_status: "success" })];
+  const tail = watch(() => [turnOf({ calls })], { past: "any" });
+  await tail.watched;
+  expect(tail.printed.err.split("\n").filter((line) => line.startsWith(" earlier  planner "))).toHaveLength(4);
+  const resumed = watch(() => [turnOf({ calls })], { past: "open" });
+  await resumed.watched;
+  expect(resumed.printed.err.match(/^ earlier /gm)).toHaveLength(3);
+  expect(resumed.printed.err).toMatch(/^ +0\.00 s {2}planner {7}turn {2}success$/m);
+  const fresh = watch(() => [turnOf({ calls })]);
+  await fresh.watched;
+  expect(fresh.printed.err).not.toContain("earlier");
 });

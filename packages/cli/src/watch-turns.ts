@@ -4,14 +4,17 @@
 //   W2. Events ring, the turn's document decides: without them (a server that sends none, a proxy that holds them back) it
 //       is looked at all the same, somewhat later.
 //   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is told at once.
+//   W4. The process behind a directory may be another one after a while, with another address and key: where there is a way
+//       to ask who it is now, a server that is away, or does not know the key, is looked for again.
+//   W5. What had happened before anybody watched is told as such.
 
-import { isAway } from "./api-failure.ts";
+import { isAway, isUnauthenticated } from "./api-failure.ts";
 import type { Clock } from "./connection.ts";
 import { createProgressPrinter, type ProgressPrinter } from "./progress-printer.ts";
 import type { Terminal } from "./run-cli.ts";
 import { answerOf, type TurnAnswer } from "./turn-answer.ts";
 import { isEnded } from "./turn-document.ts";
-import { createTurnProgress, type TurnClient } from "./turn-progress.ts";
+import { createTurnProgress, type ProgressEvent, type TurnClient } from "./turn-progress.ts";
 
 /** How the turns went; the answers are in the order in which they were asked for. */
 export interface WatchedTurns {
@@ -23,10 +26,13 @@ export interface WatchedTurns {
 export interface Watch {
   readonly printer: ProgressPrinter;
   /** Waits for turns, telling what they do; never longer than `until`, and not after a signal (W1). */
-  turns(turnIds: readonly string[]): Promise<WatchedTurns>;
+  turns(turnIds: readonly string[], past?: Past): Promise<WatchedTurns>;
   /** Nothing of it goes on after this. */
   close(): Promise<void>;
 }
+
+/** W5. `none`: asked for just now; `open`: had not ended when the command began; `any`: may even have ended. */
+export type Past = "none" | "open" | "any";
 
 const LOOK_FIRST_MS = 25;
 const LOOK_MAX_MS = 400;
@@ -34,7 +40,12 @@ const AWAY_MAX_MS = 60_000;
 const LISTEN_AGAIN_MS = 2_000;
 
 export function openWatch(
-  { client, clock }: { readonly client: TurnClient; readonly clock: Clock },
+  api: {
+    readonly client: TurnClient;
+    readonly clock: Clock;
+    /** W4 */
+    readonly renew?: () => Promise<TurnClient | null>;
+  },
   wait: {
     readonly flags: { readonly project: string; readonly json?: boolean };
     readonly terminal: Terminal;
@@ -44,10 +55,19 @@ export function openWatch(
   },
 ): Watch {
   const { flags, terminal, until, signal } = wait;
+  const { clock, renew } = api;
+  let client = api.client;
+  let stream = new AbortController();
   const { project } = flags;
   const nowMs = () => clock.monotonicMs();
   const closing = new AbortController();
-  const progress = createTurnProgress(client, { project, nowMs });
+  const now: TurnClient = {
+    getTurn: (call) => client.getTurn(call),
+    listSteps: (call) => client.listSteps(call),
+    readCards: (call) => client.readCards(call),
+    streamEvents: (call) => client.streamEvents(call),
+  };
+  const progress = createTurnProgress(now, { project, nowMs });
   const printer = createProgressPrinter(terminal, { isJson: flags.json === true, nowMs });
   const bell = createBell(clock);
   const listening = listen();
@@ -55,41 +75,55 @@ export function openWatch(
   /** W2 */
   async function listen(): Promise<void> {
     while (!closing.signal.aborted) {
+      const own = stream;
       try {
-        for await (const _ of client.streamEvents({ project, signal: closing.signal })) bell.ring();
+        const ends = AbortSignal.any([closing.signal, own.signal]);
+        for await (const _ of now.streamEvents({ project, signal: ends })) bell.ring();
       } catch {
         // Whatever is wrong with the stream: looking goes on, and says what is wrong with the server.
       }
-      if (!closing.signal.aborted) await bell.pause(LISTEN_AGAIN_MS, closing.signal);
+      if (!closing.signal.aborted && !own.signal.aborted) await bell.pause(LISTEN_AGAIN_MS, closing.signal);
     }
   }
 
+  /** W4 */
+  async function findAgain(): Promise<void> {
+    const found = (await renew?.()) ?? null;
+    if (found === null) return;
+    client = found;
+    stream.abort(); // events come from there now
+    stream = new AbortController();
+  }
+
   /** W3 */
-  async function look(away: { sinceMs: number | null; hasAnswered: boolean }): Promise<number> {
+  async function look(away: Away, past: Past): Promise<number> {
     try {
       const events = await progress.look();
+      const isFirst = !away.hasAnswered;
       away.hasAnswered = true;
       if (away.sinceMs !== null) printer.note("the server answers again");
       away.sinceMs = null;
-      for (const event of events) printer.event(event);
+      for (const event of events) printer.event(event, isFirst && isPast(event, past)); // W5
       return events.length;
     } catch (error) {
-      if (!away.hasAnswered || !isAway(error)) throw error;
+      const isRenewable = renew !== undefined && isUnauthenticated(error); // W4
+      if (!away.hasAnswered || !(isAway(error) || isRenewable)) throw error;
       if (away.sinceMs === null) printer.note("the server does not answer; trying again");
       away.sinceMs ??= nowMs();
       if (nowMs() - away.sinceMs > AWAY_MAX_MS) throw error;
+      await findAgain();
       return 0;
     }
   }
 
   return {
     printer,
-    async turns(turnIds) {
+    async turns(turnIds, past = "none") {
       for (const turnId of turnIds) progress.watch(turnId);
-      const away = { sinceMs: null, hasAnswered: false };
+      const away: Away = { sinceMs: null, hasAnswered: false };
       try {
         for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-          if ((await look(away)) > 0) pauseMs = LOOK_FIRST_MS;
+          if ((await look(away, past)) > 0) pauseMs = LOOK_FIRST_MS;
           const documents = turnIds.map((turnId) => ({ turnId, document: progress.document(turnId) }));
           const ended = documents.flatMap(({ document }) => (document !== null && isEnded(document) ? [document] : []));
           if (ended.length === turnIds.length || signal.aborted || (until !== null && nowMs() >= until)) {
@@ -108,6 +142,17 @@ export function openWatch(
       await listening;
     },
   };
+}
+
+interface Away {
+  sinceMs: number | null;
+  hasAnswered: boolean;
+}
+
+/** W5: a turn that had not ended has ended since. */
+function isPast({ event, status }: ProgressEvent, past: Past): boolean {
+  const isEnd = event === "turn" && status !== "started";
+  return past === "any" || (past === "open" && !isEnd);
 }
 
 function createBell(clock: Clock) {

@@ -24,9 +24,11 @@ export function turnOf(change: Change = {}): Turn {
     waiting_for: [],
     deliverable: null,
     steps: [],
+    steps_cut: false,
     calls: [],
     children: [],
     timeline: [],
+    timeline_cut: false,
     ...change,
   };
 }

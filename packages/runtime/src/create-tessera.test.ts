@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
@@ -86,6 +86,29 @@ describe("a program with a store in memory", () => {
     await expect(tessera.stop("turn_of_nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
+  it("that closes answers `waiting` to whoever waits, and refuses whatever is asked after that", async () => {
+    const begun = Promise.withResolvers<void>();
+    const endless = defineTool({
+      name: "endless",
+      effect: "read",
+      handler: () => {
+        begun.resolve();
+        return new Promise<never>(() => {});
+      },
+    });
+    const tessera = await open({ tools: [endless] });
+    const waiting = tessera.callTool("endless");
+    await begun.promise;
+    await tessera.close({ graceMs: 0 });
+    const { agent_turn_id, status } = await waiting;
+    expect(status).toBe("waiting");
+    const refused = { code: "bad_request", message: expect.stringContaining("was closed") };
+    await expect(tessera.callTool("endless")).rejects.toMatchObject(refused);
+    await expect(tessera.run({ agent: "a", input: "x" })).rejects.toMatchObject(refused);
+    await expect(tessera.turn(agent_turn_id)).rejects.toMatchObject(refused);
+    await expect(tessera.stop(agent_turn_id)).rejects.toMatchObject(refused);
+  });
+
   it("is told all mistakes in what it defines before anything is served", async () => {
     const lost = defineAgent({ name: "lost", model: "nowhere" });
     await expect(createTessera({ log: () => {}, agents: [lost] })).rejects.toMatchObject({
@@ -118,6 +141,16 @@ describe("a program with a directory", () => {
       status: "success",
       deliverable: "it is 42",
     });
+  });
+
+  it("says what is in the way of its key, and what to do", async () => {
+    mkdirSync(join(data, "key"), { recursive: true });
+    await expect(open({ ...world, data })).rejects.toMatchObject({
+      code: "bad_request",
+      message: expect.stringContaining(`${join(data, "key")} is in the way and cannot be removed; move it away`),
+    });
+    rmSync(join(data, "key"), { recursive: true });
+    await open({ ...world, data });
   });
 
   it("is reached by others through its API, which they find in the directory while it runs", async () => {

@@ -9,6 +9,8 @@
 //   T2. Nothing of the program is taken: no signal handlers, no exit, and the log goes where the program says.
 //   T3. What counts is what the program says: TESSERA_ variables and a bundle's settings are the command's.
 //   T4. With a directory the API is served on a free port of loopback, because a directory has one holder (holder.ts, D1).
+//   T5. Once `close` was asked for, nothing new can be asked. Waits that are under way go on through the grace; what has not
+//       ended then is `waiting`, and goes on at the next start.
 
 import { enqueueAgentTurn, requestToolCall, traceEnqueue } from "@tessera/agent";
 import { errorOf, type FieldSchema } from "@tessera/protocol";
@@ -112,7 +114,25 @@ export async function createTessera(options: TesseraOptions = {}): Promise<Tesse
 function tesseraOf({ node, agents, api, health, close }: Process, project: string): Tessera {
   const { kernel, ids } = node;
   const entryAgent = agents?.entryAgent ?? null;
+  let isClosed = false;
+  const checkOpen = () => {
+    if (isClosed) throw errorOf("bad_request", "this Tessera was closed; createTessera opens its store again");
+  };
+  /** T5 */
+  const orWaiting = async <T>(wait: Promise<T>, waiting: T): Promise<T> => {
+    try {
+      return await wait;
+    } catch (error) {
+      if (!isClosed) throw error;
+      return waiting;
+    }
+  };
+  const turnEnd = (turn: { readonly agent_turn_id: string; readonly agent_id: string }, options: WaitOptions) => {
+    const waiting = { ...turn, status: "waiting" as const, deliverable: null, error: null };
+    return orWaiting<TurnAnswer>(awaitTurn(node, project, turn, options), waiting);
+  };
   const enqueue: Tessera["enqueue"] = async ({ agent = entryAgent, input, ...rest }) => {
+    checkOpen();
     if (agent === null) throw errorOf("agent_not_found", "no agent is defined; give agents, a bundle, or a name");
     const request = { ...pick(rest), project_id: project, agent, input };
     const { agent_turn_id, agent_id } = await traceEnqueue({ agent_name: agent }, (trace) =>
@@ -125,29 +145,36 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
     entryAgent,
     client: clientOf(api),
     enqueue,
-    run: async (request) => await awaitTurn(node, project, await enqueue(request), request),
+    run: async (request) => await turnEnd(await enqueue(request), request),
     async turn(agent_turn_id, { waitMs = 0, ...rest } = {}) {
+      checkOpen();
       const turn = await kernel.reads.turn(project, agent_turn_id);
       const agent_id = String(turn?.agent_id);
-      return await awaitTurn(node, project, { agent_turn_id, agent_id }, { ...rest, waitMs });
+      return await turnEnd({ agent_turn_id, agent_id }, { ...rest, waitMs });
     },
     async stop(agent_turn_id, reason) {
+      checkOpen();
       const outcome = await kernel.stopTurn({ project_id: project, agent_turn_id, ...(reason && { reason }) });
       if (outcome.outcome === "accepted") return true;
       if (outcome.code === "not_found") throw errorOf("not_found", `there is no turn ${agent_turn_id}`);
       return false;
     },
     async callTool(tool_name, args = {}, { waitMs, signal, ...rest } = {}) {
+      checkOpen();
       if ((await kernel.reads.tool(project, tool_name)) === null) {
         throw errorOf("not_found", `there is no tool ${JSON.stringify(tool_name)} in project ${project}`);
       }
       const request = { ...rest, project_id: project, tool_name, arguments: args };
       const { agent_turn_id } = await requestToolCall(kernel, ids, request);
       const wait = { ...(waitMs === undefined ? {} : { waitMs }), ...(signal === undefined ? {} : { signal }) };
-      return await awaitToolCall(node, project, agent_turn_id, wait);
+      const end = awaitToolCall(node, project, agent_turn_id, wait);
+      return await orWaiting<ToolCallAnswer>(end, { agent_turn_id, status: "waiting" });
     },
     health,
-    close,
+    close(stopOptions) {
+      isClosed = true;
+      return close(stopOptions);
+    },
   };
 }
 

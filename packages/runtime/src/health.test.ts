@@ -61,6 +61,24 @@ it("a database that does not answer in time makes it unready, and ten questions 
   expect(asked).toBe(1);
 });
 
+it("a database that hangs is not asked again while its answer is awaited, and counts again once it answers", async () => {
+  const answer = Promise.withResolvers<unknown[]>();
+  let asked = 0;
+  const { node, clock } = nodeWith(() => {
+    asked += 1;
+    return answer.promise;
+  });
+  const health = createHealth({ node, timeLimitMs: 500 });
+  for (let n = 0; n < 5; n += 1) {
+    const late = health();
+    await clock.advance(500);
+    expect((await late).checks[0]).toMatchObject({ name: "store", status: "unready" });
+  }
+  expect(asked).toBe(1);
+  answer.resolve([]);
+  expect((await health()).checks[0]).toMatchObject({ name: "store", status: "ok" });
+});
+
 it("a store with another schema makes it unready and says what to do", async () => {
   const { node } = nodeWith(async () => []);
   expect(await createHealth({ node })()).toMatchObject({

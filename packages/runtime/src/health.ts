@@ -22,16 +22,29 @@ const WORST_FIRST = ["unready", "degraded", "ok"] as const;
 
 export function createHealth(options: HealthOptions): () => Promise<Health> {
   let looking: Promise<Health> | null = null;
+  let asking: Promise<HealthCheck | null> | null = null;
+  /** One that is late is waited for again: a database that hangs is not asked a second time meanwhile (H2). */
+  const askStore = () => {
+    asking ??= schemaProblem(options.node.store.database).finally(() => {
+      asking = null;
+    });
+    return asking;
+  };
   return () => {
-    looking ??= look(options).finally(() => {
+    looking ??= look(options, askStore).finally(() => {
       looking = null; // H2
     });
     return looking;
   };
 }
 
-async function look({ node, isDraining, timeLimitMs = TIME_LIMIT_MS }: HealthOptions): Promise<Health> {
-  const stored = await lookAtStore(node, timeLimitMs);
+type AskStore = () => Promise<HealthCheck | null>;
+
+async function look(
+  { node, isDraining, timeLimitMs = TIME_LIMIT_MS }: HealthOptions,
+  askStore: AskStore,
+): Promise<Health> {
+  const stored = await lookAtStore(node, askStore, timeLimitMs);
   const checks: HealthCheck[] = [...stored, busCheck(node.bus)];
   if (isDraining?.() === true) {
     checks.push({ name: "drain", status: "unready", says: "this process finishes what it has and takes no more" });
@@ -41,9 +54,13 @@ async function look({ node, isDraining, timeLimitMs = TIME_LIMIT_MS }: HealthOpt
 }
 
 /** One look answers for both: the schema cannot be read without the database. */
-async function lookAtStore({ store, clock }: HealthOptions["node"], limitMs: number): Promise<HealthCheck[]> {
+async function lookAtStore(
+  { clock }: HealthOptions["node"],
+  askStore: AskStore,
+  limitMs: number,
+): Promise<HealthCheck[]> {
   const before = clock.monotonicMs();
-  const problem = await withinLimit(schemaProblem(store.database), { clock, limitMs });
+  const problem = await withinLimit(askStore(), { clock, limitMs });
   const took = Math.round(clock.monotonicMs() - before);
   if (problem !== null && problem.name === "store") return [problem];
   const there: HealthCheck = { name: "store", status: "ok", says: `the database answered within ${took} ms` };

@@ -10,6 +10,7 @@
 import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { BadRequest } from "@tessera/protocol";
 import type { Store } from "./open-store.ts";
 
 export interface Holder {
@@ -25,7 +26,7 @@ export async function announceHolder(store: Store, { url, key }: Holder): Promis
   if (store.place.kind !== "directory") return async () => undefined;
   const files = filesOf(store.place.directory);
   const forget = async () => {
-    for (const file of [files.url, files.key]) await rm(file, { force: true });
+    for (const file of [files.url, files.key]) await clear(file);
   };
   await forget(); // a mode counts only when the file is made (D2)
   try {
@@ -39,21 +40,48 @@ export async function announceHolder(store: Store, { url, key }: Holder): Promis
   return forget;
 }
 
+/** Whoever holds a directory; `reached` is null unless this user reaches its API. */
+export interface FoundHolder {
+  readonly pid: number;
+  readonly startedAt: string;
+  readonly reached: Holder | null;
+}
+
 /** The process that holds this directory and answers, or null: then the directory can be opened, or its holder serves nothing. */
 export async function reachHolder(dataDir: string): Promise<Holder | null> {
+  return (await findHolder(dataDir))?.reached ?? null;
+}
+
+/** Null: nobody holds it. */
+export async function findHolder(dataDir: string): Promise<FoundHolder | null> {
   const directory = resolve(dataDir);
   if (!existsSync(join(directory, "lock"))) return null; // D4
   const { findStoreHolder } = await import("@tessera/engines/pglite");
   const locked = await findStoreHolder(directory);
-  if (locked?.apiUrl === undefined) return null; // D3
+  if (locked === null) return null;
+  const { pid, startedAt } = locked;
+  return { pid, startedAt, reached: locked.apiUrl === undefined ? null : await reach(directory, locked.apiUrl) };
+}
+
+/** D3 */
+async function reach(directory: string, apiUrl: string): Promise<Holder | null> {
   const files = filesOf(directory);
   const [url, key] = await Promise.all([readLine(files.url), readLine(files.key)]);
-  if (url !== locked.apiUrl || key === null) return null;
+  if (url !== apiUrl || key === null) return null;
   return (await isAnswering(url)) ? { url, key } : null;
 }
 
 function filesOf(directory: string): { readonly key: string; readonly url: string } {
   return { key: join(directory, "key"), url: join(directory, "url") };
+}
+
+async function clear(file: string): Promise<void> {
+  try {
+    await rm(file, { force: true });
+  } catch (cause) {
+    const what = "a running process leaves its address and its key for other commands there";
+    throw new BadRequest(`${file} is in the way and cannot be removed; move it away: ${what}`, { cause });
+  }
 }
 
 async function readLine(file: string): Promise<string | null> {

@@ -2,9 +2,11 @@
 //
 //   K1. It is never stored in the database. Where others may use it, holder.ts leaves it in the store's directory.
 //   K2. It is compared in constant time, and every other key is left to the kernel.
+//   K3. One that no request can show is refused at the start, without being repeated: nobody could use the API.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Kernel } from "@tessera/kernel";
+import { BadRequest } from "@tessera/protocol";
 
 export interface LocalKey {
   readonly text: string;
@@ -14,6 +16,10 @@ export interface LocalKey {
 }
 
 const KEY_BYTES = 32;
+/** What `Authorization: Bearer` can carry, as the server reads it. */
+const SHOWABLE = /^[\x21-\x7e]{1,256}$/;
+const NOT_SHOWABLE =
+  "the API key (TESSERA_API_KEY) cannot be sent by any client: it must have 1 to 256 printable ASCII characters without a space";
 
 export function createLocalKey(options: {
   readonly kernel: Pick<Kernel, "authenticate">;
@@ -21,6 +27,7 @@ export function createLocalKey(options: {
 }): LocalKey {
   const { kernel } = options;
   const given = options.given === "" ? undefined : options.given;
+  if (given !== undefined && !SHOWABLE.test(given)) throw new BadRequest(NOT_SHOWABLE); // K3
   const text = given ?? `tsl_${randomBytes(KEY_BYTES).toString("base64url")}`;
   const digest = sha256(text);
   return {

@@ -8,14 +8,19 @@ import type { StorePlace } from "./store-place.ts";
 export interface BusConfiguration {
   /** One NATS URL, or several of one cluster separated by commas. */
   readonly nats?: string | undefined;
+  /** Whether the age of a broker is told; default no: a command that only asks is not who upgrades it. */
+  readonly warnsOfBroker?: boolean | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
 // Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
-export async function openBus(place: StorePlace, { nats, onWarning }: BusConfiguration): Promise<Bus> {
+export async function openBus(
+  place: StorePlace,
+  { nats, warnsOfBroker = false, onWarning }: BusConfiguration,
+): Promise<Bus> {
   if (nats !== undefined) {
     const { openNatsBus } = await import("@tessera/engines/nats");
-    return await openNatsBus({ ...natsConnection(nats), onWarning });
+    return await openNatsBus({ ...natsConnection(nats), warnsOfVersion: warnsOfBroker, onWarning });
   }
   if (place.kind === "postgres") {
     const { openPostgresBus } = await import("@tessera/engines/postgres-bus");

@@ -1,7 +1,10 @@
-// The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to.
+// The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to. A
+// warning that repeats itself is said seldom (quiet-repeats.ts).
 
+import { systemClock } from "@tessera/engines/system";
 import type { ToolLogEntry } from "@tessera/tool";
 import { pino } from "pino";
+import { quietRepeats } from "./quiet-repeats.ts";
 
 export interface Log {
   readonly warn: (warning: string) => void;
@@ -15,7 +18,10 @@ export function openLog(write: (line: string) => void, level = "info"): Log {
     { write },
   );
   return {
-    warn: (warning) => log.warn(warning),
+    warn: quietRepeats(
+      (warning) => log.warn(warning),
+      () => systemClock.monotonicMs(),
+    ),
     info: (message, fields = {}) => log.info(fields, message),
     tool: ({ level, message, ...call }) => log[level]({ ...call, from: "tool" }, message),
   };

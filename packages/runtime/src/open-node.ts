@@ -1,4 +1,4 @@
-// A node: one process's share of Tessera. Now a store, a bus, the kernel and a sweeper; later issues add the roles.
+// A node: what every process of Tessera stands on, whatever its roles: a store, a bus, the kernel and a sweeper.
 //
 //   N1. Started in the order store, bus, kernel, sweeper, and stopped in the reverse one. A start that fails half way
 //       closes what it had opened.
@@ -14,6 +14,7 @@ import { openStore, type Store, type StoreOptions } from "./open-store.ts";
 export interface NodeOptions extends StoreOptions {
   /** Without it: notifications of PostgreSQL where that is the store, else the memory of this process. */
   readonly nats?: string | undefined;
+  readonly warnsOfBroker?: boolean | undefined;
   /** How often the sweeper looks at what waits; default 1 s. */
   readonly sweepIntervalMs?: number | undefined;
   /** False: some other process sweeps this store. */

@@ -25,7 +25,7 @@ type HostOptions = Pick<
   "builtins" | "shell" | "workspaces" | "envAllowList" | "credentialHosts" | "dispatcher" | "openApiTargets"
 >;
 
-export interface ProcessOptions extends Omit<NodeOptions, "sweep">, HostOptions {
+export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBroker">, HostOptions {
   /** Default: all of them. */
   readonly roles?: readonly Role[];
   readonly project: string;
@@ -91,7 +91,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
     return closed;
   };
   try {
-    const node = await openNode({ ...options, sweep: roles.includes("kernel") });
+    const node = await openNode({ ...options, sweep: roles.includes("kernel"), warnsOfBroker: true });
     opened.push(() => node.close());
     await options.beforeWork?.(node);
     const host = hasTools

@@ -95,7 +95,10 @@ it.each([
   const warnings: string[] = [];
   const cache = join(directory, "cache");
   if (kind === "file") writeFileSync(cache, "");
-  else mkdirSync(join(cache, `pglite-${pgliteVersion()}-schema-${SCHEMA_DIGEST.slice(0, 24)}.tar.gz`), { recursive: true });
+  else
+    mkdirSync(join(cache, `pglite-${pgliteVersion()}-schema-${SCHEMA_DIGEST.slice(0, 24)}.tar.gz`), {
+      recursive: true,
+    });
   vi.stubEnv("TESSERA_CACHE_DIR", cache);
   try {
     await (await openStore({ ...quiet, onWarning: (warning) => warnings.push(warning) })).close();

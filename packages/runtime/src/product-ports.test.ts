@@ -53,6 +53,7 @@ describe("a tool call asked for by hand", () => {
     await expect(
       ports.toolCalls.request({ ...order, agent_id: "somebody", idempotency_key: "once" }),
     ).rejects.toMatchObject({ code: "conflict" });
+    expect(await process.node.kernel.reads.agent(project_id, "somebody")).toBeNull();
     await expect(ports.toolCalls.request({ ...order, idempotency_key: "" })).rejects.toMatchObject({
       code: "bad_request",
     });

@@ -149,6 +149,50 @@ describe("a bundle", () => {
     expect(findings.map(({ code }) => code)).toContain("config_imported");
   });
 
+  it("is warned about a scripted call of a tool that the agent does not have, and not about one that it has", async () => {
+    const rules = (name: string, when = "") =>
+      resource(
+        "Model",
+        "m",
+        `  provider: scripted\n  options:\n    rules:\n      - ${when}reply: { toolCalls: [{ name: ${name} }] }\n`,
+      );
+    const agent = (name: string, more: string) =>
+      resource("Agent", name, `  modelConfig: { modelRef: Model/m }\n${more}`);
+    const tool = resource("Tool", "t", "  entry: ./t.mjs\n  exports: [{ name: x }]\n");
+    const agents = agent("a", "  tools: [{ ref: Tool/t }]\n") + agent("b", "  mustEndWith: []\n");
+    const swarm = resource("Swarm", "s", "  entryAgent: Agent/a\n  agents: [{ ref: Agent/a }, { ref: Agent/b }]\n");
+    const said = async (model: string) => {
+      await write({
+        "tessera.yaml": model + tool + agents + swarm,
+        "t.mjs": "export const handlers = { x: () => 1 };",
+      });
+      return (await check()).findings;
+    };
+    expect(await said(rules("t__x"))).toEqual([]); // one of those who may be meant has it
+    expect(await said(rules("submit_result"))).toEqual([]);
+    expect(await said(rules("t__y"))).toMatchObject([
+      {
+        severity: "warning",
+        code: "unknown_tool",
+        line: 8,
+        message: expect.stringContaining("calls t__y, which is no tool of a, b"),
+      },
+    ]);
+    expect(await said(rules("t__x", "when: { agent: b }\n        "))).toMatchObject([
+      { code: "unknown_tool", line: 9 },
+    ]);
+  });
+
+  it("is warned about files with resources that are not read, and not about other YAML", async () => {
+    await write({
+      "tessera.yaml": MODEL,
+      "mine.yml": `# mine\n${MODEL}`,
+      "other.yaml": "version: 1\n",
+      "sub/deep.yaml": MODEL,
+    });
+    expect(codes(await check())).toEqual(["warning unread_file mine.yml:2"]);
+  });
+
   it("has its settings checked: keys that are none, and values that do not fit", async () => {
     await write({ "tessera.yaml": resource("Package", "p", "  settings: { port: 8100, prot: 1 }\n") });
     expect(codes(await check())).toEqual(["error E_CONFIG_SCHEMA_INVALID tessera.yaml:5"]);

@@ -21,15 +21,18 @@ import { CGError, errorOf } from "@tessera/protocol";
 import type { Mistake } from "@tessera/tool/resources";
 import { readSettingsFile } from "./settings/file.ts";
 import { resolveSettings } from "./settings/resolve.ts";
+import { unreadFindings } from "./validate-files.ts";
 import {
   compareFindings,
   type Finding,
   findingOf,
   mistakeFinding,
   placedInCode,
+  placedInModule,
   START,
   warningFinding,
 } from "./validate-finding.ts";
+import { scriptFindings } from "./validate-scripts.ts";
 import { extensionFindings, hasTools, type ToolDocument, toolDocuments, toolFindings } from "./validate-tools.ts";
 
 export interface ValidateOptions {
@@ -54,7 +57,7 @@ export interface BundleReport {
 export async function validateBundle(path: string, { env }: ValidateOptions): Promise<BundleReport> {
   const isolated = createIsolatedHost({ clock: systemClock, env, onWarning: () => {} });
   try {
-    const loaded = await load(path, isolated);
+    const { isFile, loaded } = await load(path, isolated);
     const documents = toolDocuments(loaded);
     const swarm = await readSwarm(loaded, documents, env);
     const findings = [
@@ -68,31 +71,47 @@ export async function validateBundle(path: string, { env }: ValidateOptions): Pr
       ...swarm.warnings.map(warningFinding),
       ...(await extensionFindings(swarm, loaded.root, isolated)),
       ...toolFindings(loaded, documents, env),
+      ...scriptFindings(loaded, swarm),
+      ...(isFile ? [] : await unreadFindings(loaded)),
       ...wholeFindings(loaded, swarm),
       ...(await settingFindings(path)),
     ];
     return {
       root: loaded.root,
       counts: countsOf(loaded, swarm, documents),
-      findings: withoutRepeats(await placed(findings, loaded)).toSorted(compareFindings),
+      findings: withoutRepeats((await placed(findings, loaded)).map(placedInModule)).toSorted(compareFindings),
     };
   } finally {
     await isolated.close();
   }
 }
 
-async function load(path: string, isolated: IsolatedHost): Promise<LoadedBundle> {
+async function load(
+  path: string,
+  isolated: IsolatedHost,
+): Promise<{ readonly isFile: boolean; readonly loaded: LoadedBundle }> {
   try {
     const real = await realpath(path);
     const isFile = (await stat(real)).isFile();
     const options = { isolated, inspectOnly: true, ...(isFile ? { file: basename(real) } : {}) }; // V1
-    return await loadBundleTools(isFile ? dirname(real) : real, options);
+    const loaded = await loadBundleTools(isFile ? dirname(real) : real, options);
+    if (loaded.files.length > 0 || loaded.config !== null || loaded.mistakes.length > 0) return { isFile, loaded };
+    throw await emptyBundle(path, isFile, loaded);
   } catch (error) {
     if (CGError.is(error) || !(error instanceof Error) || !("errno" in error)) throw error;
     const { code } = error as NodeJS.ErrnoException;
     const details = { kind: "missing_bundle", errno: code };
     throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${path}: ${code}`, { details });
   }
+}
+
+/** As `tessera run` refuses it. A file that only has the wrong name is named. */
+async function emptyBundle(path: string, isFile: boolean, loaded: LoadedBundle): Promise<CGError> {
+  const [unread] = isFile ? [] : await unreadFindings(loaded);
+  const why =
+    unread === undefined ? "it holds no resource file and no config file" : `${unread.file}: ${unread.message}`;
+  const details = { kind: "missing_bundle" };
+  return errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${path}: ${why}`, { details });
 }
 
 async function readSwarm(

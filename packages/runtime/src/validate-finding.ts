@@ -5,6 +5,7 @@
 //   F2. Mistakes carry the code of the error that loading the bundle would end with. Warnings and notes stop nothing, so
 //       they have names of their own.
 //   F3. What was written in code has no line in a message; the line of the name it is about is looked up in the file.
+//   F4. A mistake in the code of a module is told where it is, before the line of the YAML that names the module.
 
 import type { Mistake, Place } from "@tessera/tool/resources";
 
@@ -29,6 +30,8 @@ export const NOTE_CODES = {
   served_elsewhere: "a Tool whose code is not in the bundle",
   no_resources: "nothing in the bundle is a resource",
   no_swarm: "agents without a Swarm",
+  unread_file: "a file with resources that is not read because of its name",
+  unknown_tool: "a scripted model calls a tool that its agents do not have",
   config_imported: "the config file was imported, which runs its code",
   other: "something else that an author should know",
 } as const;
@@ -72,6 +75,16 @@ export function placedInCode(finding: Finding, text: string): Finding {
   if (at < 0) return finding;
   const before = text.slice(0, at).split("\n");
   return { ...finding, line: before.length, column: (before.at(-1)?.length ?? 0) + 1 };
+}
+
+/** F4: of a module that is no JavaScript: its own line, and whose code it is. */
+export function placedInModule(finding: Finding): Finding {
+  const said = /^(?:\S+: )?the module \S+ cannot be loaded: (.+) \((\S+):(\d+):(\d+)\)$/s.exec(finding.message);
+  if (said === null) return finding;
+  const [, why = "", file = "", line, column] = said;
+  const whose = file === finding.file ? "" : `; it is named at ${finding.file}:${finding.line}:${finding.column}`;
+  const place = { file, line: Number(line), column: Number(column), pointer: "" };
+  return { ...finding, ...place, message: `this module cannot be loaded: ${why}${whose}` };
 }
 
 export function compareFindings(a: Finding, b: Finding): number {

@@ -60,6 +60,8 @@ export function buildApp(world: AppWorld): FastifyInstance {
       headersTimeout: limits.headersTimeoutMs,
       requestTimeout: limits.requestTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckMs,
+      // Node would answer without a body; the guard of names refuses it as a problem (B1).
+      requireHostHeader: false,
     },
     // A longer parameter than an id is refused as an id, not as a path that does not exist.
     routerOptions: { maxParamLength: limits.headersBytesMax },
@@ -67,6 +69,8 @@ export function buildApp(world: AppWorld): FastifyInstance {
     clientErrorHandler: (error, socket) => answerClientError(error, socket, ids.mint("req")),
   });
   app.server.maxConnections = limits.connectionsMax;
+  // Node would answer an Expect that it does not know with an empty 417. It may be passed over (RFC 9110, 10.1.1).
+  app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.removeAllContentTypeParsers();
   app.decorateRequest("identity", null);
 
@@ -217,7 +221,7 @@ function unreadType(request: FastifyRequest): HttpRefusal {
 }
 
 function notThere(methods: readonly string[]): CGError {
-  if (methods.length === 0) return new NotFound("there is no such path");
+  if (methods.length === 0) return new NotFound("there is no such path", { details: { field: "path" } });
   return new HttpRefusal("method_not_allowed", `this path knows ${methods.join(", ")}`, {
     headers: { allow: methods.join(", ") },
   });

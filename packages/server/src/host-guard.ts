@@ -7,7 +7,7 @@
 import { HttpRefusal } from "./problem.ts";
 
 export interface HostGuard {
-  /** Throws 421 or 403. */
+  /** Throws 400, 421 or 403. */
   check(headers: { readonly host?: string | undefined; readonly origin?: string | undefined }): void;
 }
 
@@ -25,7 +25,8 @@ export function createHostGuard(listenHost: string, allowedHosts: readonly strin
   };
   return {
     check({ host, origin }) {
-      if (host === undefined || !isOurs(host)) {
+      if (host === undefined) throw namesNoHost();
+      if (!isOurs(host)) {
         throw new HttpRefusal("origin_not_allowed", "this server does not answer to the name in Host", { status: 421 });
       }
       if (origin === undefined) return; // G2
@@ -35,4 +36,9 @@ export function createHostGuard(listenHost: string, allowedHosts: readonly strin
       }
     },
   };
+}
+
+/** What does not say a Host is hardly HTTP/1.1: nothing more is read from it. */
+function namesNoHost(): HttpRefusal {
+  return new HttpRefusal("bad_request", "the request says no Host", { headers: { connection: "close" } });
 }

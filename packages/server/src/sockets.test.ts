@@ -181,10 +181,23 @@ describe("a client over a socket", () => {
     const none = new RawClient(fx.server);
     none.write("GET /health HTTP/1.1", "", "");
     await none.answered(400);
+    expect(none.received).toContain('"error_code":"bad_request"');
     const two = new RawClient(fx.server);
     two.write("GET /health HTTP/1.1", "Host: localhost", "Host: evil.example", "Connection: close", "", "");
     await two.answered(400);
     await Promise.all([none.closed(), two.closed()]);
+  });
+
+  it("that expects what nobody knows is answered as if it did not, and as a problem where it is refused", async () => {
+    const client = new RawClient(fx.server);
+    client.write("GET /health/live HTTP/1.1", "Host: localhost", "Expect: miracles", "", "");
+    await client.answered(200);
+    const refused = new RawClient(fx.server);
+    refused.write("GET /projects HTTP/1.1", "Host: localhost", "Expect:", "", "");
+    await refused.answered(401);
+    await waitFor(() => refused.received.includes('"error_code":"unauthenticated"') || null, { what: "a problem" });
+    for (const { socket } of [client, refused]) socket.end();
+    await Promise.all([client.closed(), refused.closed()]);
   });
 
   it("that sends 20 KiB of headers is answered 431", async () => {

@@ -110,7 +110,7 @@ const CASES: [string, WaitFacts, object[]][] = [
     ),
     [
       {
-        ...{ code: "children", says: `2 of 3 turns that search__web asked for have not ended, ${until}` },
+        ...{ code: "children", says: `1 of 3 turns that search__web asked for have ended, ${until}` },
         ...{ ...about, agent_turn_ids: ["x2"], since: TAKEN },
       },
     ],

@@ -110,7 +110,8 @@ type CallWait = Pick<Wait, "tool_call_id" | "tool_name" | "deadline_at">;
 function children(call: Row, tasks: readonly Row[], about: CallWait, until: string): Wait {
   const open = tasks.filter((task) => task.status === "pending" || task.status === "dispatched");
   const turnIds = open.map((task) => task.current_agent_turn_id).filter((id) => typeof id === "string");
-  const says = `${open.length} of ${tasks.length} turns that ${about.tool_name} asked for have not ended, ${until}`;
+  const ended = tasks.length - open.length;
+  const says = `${ended} of ${tasks.length} turns that ${about.tool_name} asked for have ended, ${until}`;
   return {
     code: "children",
     says,

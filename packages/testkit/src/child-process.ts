@@ -15,6 +15,8 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
+  /** Ctrl-C and a closed terminal do not reach it: only whoever started it stops it. */
+  readonly detached?: boolean;
 }
 
 export interface ChildExit {
@@ -58,6 +60,7 @@ export class TestChild {
     const guard = new URL("./child-guard.ts", import.meta.url).href;
     const child = spawn(process.execPath, ["--import", guard, path, ...(options.args ?? [])], {
       stdio: ["pipe", "pipe", "pipe", "ipc"],
+      detached: options.detached ?? false,
       env: { ...process.env, ...options.env },
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
     });

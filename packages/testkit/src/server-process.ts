@@ -5,6 +5,8 @@
 //
 //   P1. No server outlives the process that started it, not even after kill -9.
 //   P2. Signals go to the server's own pid, never to a name or a group.
+//   P3. Ctrl-C and a closed terminal, which reach everybody in this process's group, do not reach the server: who started it
+//       stops it, in order.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -66,6 +68,7 @@ export class ServerProcess {
     const keeper = spawn("/bin/sh", ["-c", KEEPER, "keeper", orphanSignal, garbage ?? "", ...command], {
       cwd: directory,
       stdio: ["pipe", "pipe", "pipe", "pipe"],
+      detached: true, // P3
       ...(user === undefined ? {} : user),
     });
     keeper.stdin?.on("error", () => {}); // the keeper may be gone before its pipe is closed

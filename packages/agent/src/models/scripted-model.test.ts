@@ -153,14 +153,16 @@ describe("placeholders", () => {
 
   it.each(["{{result}}", "{{results.0}}", "{{results.9.x}}"])("without a value fail the call: %s", async (text) => {
     await expect(ask([say(text)], [user("u")]).answer).rejects.toMatchObject({
-      code: "model_failed",
-      message: `model script of scripted has no value for ${text} in the reply of rule 0`,
+      code: "E_CONFIG_SCHEMA_INVALID",
+      message: `the scripted model script has no value for ${text} in the reply of rules[0]`,
     });
   });
 
   it("never reach what an object inherits", async () => {
     const messages = [user("u"), called("t"), result("t", { x: 1 })];
-    await expect(ask([say("{{result.constructor}}")], messages).answer).rejects.toMatchObject({ code: "model_failed" });
+    await expect(ask([say("{{result.constructor}}")], messages).answer).rejects.toMatchObject({
+      code: "E_CONFIG_SCHEMA_INVALID",
+    });
   });
 });
 
@@ -232,7 +234,7 @@ describe("an answer", () => {
   it("can be an error", async () => {
     await expect(ask([{ reply: { error: "no {{input}}" } }], [user("luck")]).answer).rejects.toMatchObject({
       code: "model_failed",
-      message: "model script of scripted failed as rule 0 says: no luck",
+      message: "the scripted model script failed as rules[0] says: no luck",
       details: { provider: "scripted", model: "script", retryable: false, attempts: 1 },
     });
   });
@@ -242,10 +244,10 @@ describe("no matching rule", () => {
   it("shows the message and the rules", async () => {
     const rules = [say("a", { agent: "writer", step: 1 }), say("b", { text: "^x", tool: "t" })];
     await expect(ask(rules, [user("who are you?")], { step: 3 }).answer).rejects.toMatchObject({
-      code: "model_failed",
+      code: "E_CONFIG_SCHEMA_INVALID",
       message:
-        'model script of scripted has no rule for agent planner, step 3, user message "who are you?". ' +
-        "Rules: 0: agent writer, step 1; 1: text /^x/, tool t",
+        'the scripted model script has no rule for agent planner, step 3, user message "who are you?". ' +
+        "There are rules[0] agent writer, step 1; rules[1] text /^x/, tool t",
     });
   });
 
@@ -261,7 +263,7 @@ describe("no matching rule", () => {
 
 it("rules that cannot be read fail the call with their place", async () => {
   await expect(ask([{ reply: 1 }], [user("u")]).answer).rejects.toMatchObject({
-    code: "model_failed",
+    code: "E_CONFIG_SCHEMA_INVALID",
     message: expect.stringContaining("/rules/0/reply"),
   });
 });

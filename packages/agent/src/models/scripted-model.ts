@@ -4,9 +4,11 @@
 //   D2. Call ids are not given: the loop mints them.
 //   D3. No matching rule is an error that shows the message it could not answer and the rules there are.
 //   D4. It streams in several chunks, and its delay runs on the Clock, like a real model's.
+//   D5. What is wrong with the script is a mistake of configuration, with the model and the rule as the file counts them
+//       (`rules[0]` is the first): no key and no endpoint would help. Only a reply that is an error is a failure of the model.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError, errorOf } from "@tessera/protocol";
+import { CGError, type ErrorCode, errorOf } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
 import { readCallSettings } from "./call-settings.ts";
 import { canceled, pause } from "./pause.ts";
@@ -38,7 +40,7 @@ export async function askScripted(
   if (rule === undefined) throw unanswered(call, transcript, rules);
   const filled = fill(rule.reply, index, call, transcript);
   if (rule.reply.delayMs > 0) await pause(clock, rule.reply.delayMs, call.signal);
-  if (filled.error !== undefined) throw failed(call, `failed as rule ${index} says: ${filled.error}`);
+  if (filled.error !== undefined) throw failed(call, `failed as rules[${index}] says: ${filled.error}`);
   for (const chunk of chunksOf(filled)) {
     if (call.signal.aborted) throw canceled();
     onChunk(chunk); // D4
@@ -58,7 +60,7 @@ function rulesOf(call: ModelCall): readonly ScriptedRule[] {
     return readScriptedRules(call.model.options);
   } catch (error) {
     if (!CGError.is(error)) throw error;
-    throw failed(call, `cannot be used: ${error.message}`);
+    throw mistaken(call, `cannot be used: ${error.message}`);
   }
 }
 
@@ -81,7 +83,7 @@ function fill(reply: ScriptedReply, index: number, call: ModelCall, transcript: 
     };
   } catch (error) {
     if (!(error instanceof NoValue)) throw error;
-    throw failed(call, `has no value for ${error.message} in the reply of rule ${index}`);
+    throw mistaken(call, `has no value for ${error.message} in the reply of rules[${index}]`);
   }
 }
 
@@ -125,12 +127,12 @@ function unanswered(call: ModelCall, transcript: TranscriptView, rules: readonly
   const from = transcript.lastTool === undefined ? "user" : `tool ${transcript.lastTool}`;
   const shown = transcript.lastText.slice(0, MESSAGE_CHARS_SHOWN);
   const cut = transcript.lastText.length > shown.length ? "…" : "";
-  const list = rules.slice(0, RULES_SHOWN_MAX).map((rule, index) => `${index}: ${describe(rule.when)}`);
+  const list = rules.slice(0, RULES_SHOWN_MAX).map((rule, index) => `rules[${index}] ${describe(rule.when)}`);
   const more = rules.length > RULES_SHOWN_MAX ? `; and ${rules.length - RULES_SHOWN_MAX} more` : "";
-  return failed(
+  return mistaken(
     call,
     `has no rule for agent ${call.agentName}, step ${call.step}, ${from} message ${JSON.stringify(shown + cut)}. ` +
-      `Rules: ${list.join("; ")}${more}`, // D3
+      `There are ${list.join("; ")}${more}`, // D3
   );
 }
 
@@ -140,8 +142,16 @@ function describe(when: ScriptedWhen): string {
 }
 
 function failed(call: ModelCall, text: string): CGError {
-  const { provider, model } = call.model;
-  return errorOf("model_failed", `model ${model} of ${provider} ${text}`, {
+  return scriptError("model_failed", call, text);
+}
+
+/** D5 */
+function mistaken(call: ModelCall, text: string): CGError {
+  return scriptError("E_CONFIG_SCHEMA_INVALID", call, text);
+}
+
+function scriptError(code: ErrorCode, { model: { provider, model } }: ModelCall, text: string): CGError {
+  return errorOf(code, `the scripted model ${model} ${text}`, {
     details: { provider, model, retryable: false, attempts: 1 },
   });
 }

@@ -28,7 +28,7 @@ export function readModel(reading: ResourceReading, resource: Resource, isEnvSet
   const mapping = readSpec(reading, SPEC_KEYS);
   if (mapping === undefined) return { ...resource, spec: { provider: "", model: "" }, capabilities: {} };
   const provider = textAt(reading, mapping, "provider", { required: true, charsMax: 64 }) ?? "";
-  const model = textAt(reading, mapping, "model", { required: provider !== SCRIPTED, charsMax: 256 }) ?? SCRIPTED;
+  const model = textAt(reading, mapping, "model", { required: provider !== SCRIPTED, charsMax: 256 }) ?? resource.name;
   const apiKey = readSecret(reading, mapping, "apiKey", isEnvSet);
   const endpoint = readEndpoint(reading, mapping, "endpoint");
   const options = jsonAt(reading, mapping, "options");

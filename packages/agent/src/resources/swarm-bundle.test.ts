@@ -123,7 +123,7 @@ describe("a bundle", () => {
       description: "Plans.",
       worker_target: "worker_generic",
       tags: [],
-      model: { provider: "scripted", model: "scripted", options: { rules: RULES } },
+      model: { provider: "scripted", model: "fast", options: { rules: RULES } },
       system_prompt: "You are {display_name}.",
       allowed_tools: ["weather__forecast", "weather__alerts", "bash__exec", "bash__script"],
       allowed_internal_tools: ["fork_join", "submit_result"],

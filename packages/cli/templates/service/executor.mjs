@@ -68,7 +68,9 @@ for (;;) {
     for (const call of calls) await run(call);
   } catch (error) {
     if (error.status === 401 || error.status === 403) {
-      console.error(`${error.message}\nSet TESSERA_API_KEY to the key that \`tessera dev\` printed.`);
+      console.error(
+        `${error.message}\nSet TESSERA_API_KEY to the key that \`tessera dev\` printed: with --data ./store it is in store/key.`,
+      );
       process.exit(1);
     }
     console.error(`${error.message}; asking again`);

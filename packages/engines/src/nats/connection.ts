@@ -7,6 +7,7 @@
 //   C1. `current` is null exactly while nothing can be sent.
 //   C2. Opening does not need a broker: the first attempt may fail and the loop goes on.
 //   C3. A half-open connection is closed after two unanswered pings.
+//   C4. A server that accepts and says nothing costs no socket (greeting.ts).
 
 import {
   connect,
@@ -17,6 +18,8 @@ import {
 import { safeLabel } from "@tessera/protocol";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import type { Warnings } from "../delivery/warnings.ts";
+import { greetingServers, hostOf } from "./greeting.ts";
+import { natsVersionAdvice } from "./version-advice.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 const PING_INTERVAL_MS = 5_000;
@@ -30,6 +33,8 @@ export interface ConnectionOptions {
   readonly name?: string;
   /** Replies and pulled messages arrive below it; a role's permissions name it. Default: the user's own (`inboxOf`). */
   readonly inboxPrefix?: string;
+  /** False: the version of the server is nothing to warn of here. */
+  readonly warnsOfVersion?: boolean;
 }
 
 /** Below the library's own prefix every user of an account could hear every other one's replies. */
@@ -76,7 +81,7 @@ export class Connection {
         await this.#connectOnce(onFirstAttempt);
         failures = 0;
       } catch (error) {
-        this.#warnings.raise("connection", `cannot reach NATS at ${this.#options.servers}: ${describe(error)}`);
+        if (!signal.aborted) this.#warnings.raise("connection", `cannot reach ${this.#withoutIt} (${describe(error)})`);
       }
       onFirstAttempt();
       await pause(pauseMs(failures), signal);
@@ -85,7 +90,8 @@ export class Connection {
 
   /** Resolves when a connection has come and gone, rejects when none came. */
   async #connectOnce(onFirstAttempt: () => void): Promise<void> {
-    const nc = await connect(connectOptions(this.#options));
+    const servers = await greetingServers(this.#servers, CONNECT_TIMEOUT_MS, this.#closing.signal); // C4
+    const nc = await connect(connectOptions({ ...this.#options, servers }));
     const closed = nc.closed();
     if (this.#closing.signal.aborted) return nc.close();
     this.#current = nc;
@@ -98,7 +104,7 @@ export class Connection {
     this.#current = null; // C1
     await heard;
     if (!this.#closing.signal.aborted) {
-      this.#warnings.raise("connection", `lost NATS at ${this.#options.servers}: ${describe(reason)}`);
+      this.#warnings.raise("connection", `lost ${this.#withoutIt} (${describe(reason)})`);
     }
   }
 
@@ -115,25 +121,24 @@ export class Connection {
 
   #warnAboutVersion(nc: NatsConnection): void {
     const version = nc.info?.version ?? "0.0.0";
-    if (isFixed(version)) this.#warnings.clear("version");
-    else {
-      this.#warnings.raise(
-        "version",
-        `NATS ${version} has CVE-2025-30215 (any account may be purged through the JetStream API); use 2.11.1 or newer`,
-      );
-    }
+    const advice = natsVersionAdvice(version);
+    if (advice?.kind === "warning" && this.#options.warnsOfVersion !== false) {
+      this.#warnings.raise("version", `NATS ${version} ${advice.says}; ${advice.todo}`);
+    } else this.#warnings.clear("version");
+  }
+
+  get #servers(): readonly string[] {
+    const { servers } = this.#options;
+    return typeof servers === "string" ? servers.split(",") : servers;
+  }
+
+  /** The bus only rings, so nothing is lost without it. */
+  get #withoutIt(): string {
+    return `NATS at ${this.#servers.map(hostOf).join(", ")}; running without it, slower`;
   }
 }
 
-/** Fixed in 2.11.1 and, on the older line, in 2.10.27. */
-export function isFixed(version: string): boolean {
-  const [major = 0, minor = 0, patch = 0] = version.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
-  if (major !== 2) return major > 2;
-  if (minor === 10) return patch >= 27;
-  return minor > 11 || (minor === 11 && patch >= 1);
-}
-
-function connectOptions({ servers, ...rest }: ConnectionOptions): NodeConnectionOptions {
+function connectOptions({ servers, warnsOfVersion: _, ...rest }: ConnectionOptions): NodeConnectionOptions {
   const inboxPrefix = inboxOf(rest);
   return {
     ...rest,

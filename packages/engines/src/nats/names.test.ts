@@ -1,9 +1,10 @@
 import { BusError } from "@tessera/kernel/ports";
 import { describe, expect, test } from "vitest";
-import { inboxOf, isFixed } from "./connection.ts";
+import { inboxOf } from "./connection.ts";
 import { encodeMessage } from "./message.ts";
 import { readAckSubject } from "./nats-delivery.ts";
 import { durableName, streamOf } from "./topology.ts";
+import { natsVersionAdvice } from "./version-advice.ts";
 
 describe("names and numbers of NATS", () => {
   test("a durable's name that the broker takes is left alone", () => {
@@ -30,18 +31,18 @@ describe("names and numbers of NATS", () => {
   });
 
   test.each([
-    ["2.9.10", false],
-    ["2.9.25", false],
-    ["2.10.26", false],
-    ["2.10.27", true],
-    ["2.11.0", false],
-    ["2.11.1", true],
-    ["2.11.1-RC.1", true],
-    ["2.12.0", true],
-    ["3.0.0", true],
-    ["", false],
-  ])("broker %s is fixed: %s", (version, expected) => {
-    expect(isFixed(version)).toBe(expected);
+    ["2.9.10", "warning"],
+    ["2.10.26", "warning"],
+    ["2.10.27", "note"],
+    ["2.11.0", "warning"],
+    ["2.11.1", "note"],
+    ["2.11.1-RC.1", "note"],
+    ["2.12.2", "note"],
+    ["2.12.3", undefined],
+    ["3.0.0", undefined],
+    ["", "warning"],
+  ])("of a broker of version %s there is this to say: %s", (version, kind) => {
+    expect(natsVersionAdvice(version)?.kind).toBe(kind);
   });
 
   test("deliveries and sequence are read from both forms of the ack subject", () => {

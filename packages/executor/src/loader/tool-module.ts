@@ -62,7 +62,7 @@ export async function importModule(file: string, options: LoadOptions): Promise<
     });
     return await jiti.import(file);
   } catch (error) {
-    throw unusable(relative(options.root, file), `cannot be loaded: ${messageOf(error)}`);
+    throw unusable(relative(options.root, file), `cannot be loaded: ${withPlace(messageOf(error), options.root)}`);
   }
 }
 
@@ -154,6 +154,16 @@ function listOf(names: readonly string[]): string {
   if (names.length === 0) return "nothing";
   const shown = names.slice(0, NAMES_SHOWN_MAX).join(", ");
   return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
+}
+
+/** jiti says the place of a syntax error on a second line, with columns that count from 0. */
+function withPlace(message: string, root: string): string {
+  return message.replace(
+    /\s*\n\s*(\/\S+|[A-Z]:\S+):(\d+):(\d+)\s*$/,
+    (_, file: string, line: string, column: string) => {
+      return ` (${relative(root, file)}:${line}:${Number(column) + 1})`;
+    },
+  );
 }
 
 function messageOf(error: unknown): string {

@@ -2,6 +2,7 @@
 //
 // The bus only rings, so a broker that is gone makes nothing wrong, only slow; but whoever names one expects it to work.
 
+import { natsVersionAdvice } from "@tessera/engines/nats-version";
 import { systemClock } from "@tessera/engines/system";
 import { streamsOf } from "@tessera/protocol";
 import { natsConnection } from "../open-bus.ts";
@@ -9,11 +10,6 @@ import { type Check, checksOf, saidBy, wallMs } from "./check.ts";
 import { type Greeting, greetNats } from "./nats-greeting.ts";
 
 const broker = checksOf("broker");
-/** CVE-2025-30215 is fixed there, and on the older line in 2.10.27. */
-const FIXED = [2, 11, 1] as const;
-const FIXED_OLDER = [2, 10, 27] as const;
-/** What deployments should run (faults.md §5). */
-const WANTED = [2, 12, 3] as const;
 export const CLOCK_DIFFERENCE_MS_MAX = 1_000;
 
 export async function checkBroker(url: string): Promise<Check[]> {
@@ -64,34 +60,15 @@ export function greetingChecks(greeting: Greeting, host: string, hasLogin: boole
 
 function versionCheck({ version }: Greeting, host: string, name: string): Check {
   const found = `NATS ${version} at ${host}`;
-  if (!isAtLeast(version, FIXED) && !isFixedOlder(version)) {
-    const fix = `Use ${WANTED.join(".")} or newer.`;
-    return broker.warn(`nats${name}`, `${found} has CVE-2025-30215: one account may purge the streams of others`, fix);
-  }
-  if (isAtLeast(version, WANTED)) return broker.ok(`nats${name}`, found);
-  return broker.warn(`nats${name}`, `${found} is older than ${WANTED.join(".")}`, "It works; upgrade when you can.");
+  const advice = natsVersionAdvice(version);
+  if (advice === null) return broker.ok(`nats${name}`, found);
+  const { kind, says, todo } = advice;
+  if (kind === "note") return broker.ok(`nats${name}`, `${found} ${says}; ${todo}`);
+  return broker.warn(`nats${name}`, `${found} ${says}`, `${todo.charAt(0).toUpperCase()}${todo.slice(1)}.`);
 }
 
 function clockCheck(name: string, differenceMs: number): Check {
   const found = `its clock differs from this machine's by ${Math.abs(Math.round(differenceMs))} ms`;
   if (Math.abs(differenceMs) <= CLOCK_DIFFERENCE_MS_MAX) return broker.ok(name, found);
   return broker.warn(name, found, "Let both machines set their clocks (chrony, systemd-timesyncd).");
-}
-
-function isFixedOlder(version: string): boolean {
-  const [major, minor] = partsOf(version);
-  return major === FIXED_OLDER[0] && minor === FIXED_OLDER[1] && isAtLeast(version, FIXED_OLDER);
-}
-
-function isAtLeast(version: string, least: readonly [number, number, number]): boolean {
-  const parts = partsOf(version);
-  for (const [index, part] of least.entries()) {
-    const own = parts[index] ?? 0;
-    if (own !== part) return own > part;
-  }
-  return true;
-}
-
-function partsOf(version: string): number[] {
-  return version.split(/[.-]/).map((part) => Number.parseInt(part, 10) || 0);
 }

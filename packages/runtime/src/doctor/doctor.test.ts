@@ -92,15 +92,49 @@ describe("a server", () => {
     expect(statuses(await checkServer(url, "right", "default"))).toMatchObject({ key: "ok" });
     expect(statuses(await checkServer(url, undefined, "default"))).toMatchObject({ key: "warn" });
   });
+
+  it("behind a path of a proxy is looked for there, with a slash at the end or without", async () => {
+    const asked: (string | undefined)[] = [];
+    const port = await listen(
+      createHttpServer((request, answer) => {
+        asked.push(request.url);
+        answer.end(JSON.stringify({ status: "ok", checks: [] }));
+      }),
+    );
+    for (const end of ["", "/"]) await checkServer(`http://127.0.0.1:${port}/behind${end}`, "k", "default");
+    expect(new Set(asked)).toEqual(new Set(["/behind/health", "/behind/projects/default/turns?limit=1"]));
+  });
+});
+
+describe("a key", () => {
+  it.each([
+    [200, "ok", "may read"],
+    [401, "fail", "does not know the key"],
+    [403, "warn", "may not read project default"],
+    [503, "fail", "could not be tried: the server answered 503"],
+  ])("that a server answers with %i is %s: %s", async (status, expected, says) => {
+    const port = await listen(
+      createHttpServer((request, answer) => {
+        answer.statusCode = request.url === "/health" ? 200 : status;
+        answer.end(JSON.stringify({ status: "ok", checks: [] }));
+      }),
+    );
+    const checks = await checkServer(`http://127.0.0.1:${port}`, "k", "default");
+    expect(checks.find(({ name }) => name === "key")).toMatchObject({
+      status: expected,
+      found: expect.stringContaining(says),
+      fault: status === 503 ? "unreachable" : status === 401 ? "configuration" : null,
+    });
+  });
 });
 
 describe("the broker", () => {
   it.each([
     ["2.9.10", "warn", "CVE-2025-30215"],
     ["2.10.26", "warn", "CVE-2025-30215"],
-    ["2.10.27", "warn", "older than 2.12.3"],
+    ["2.10.27", "ok", "use 2.12.3 or newer"],
     ["2.11.0", "warn", "CVE-2025-30215"],
-    ["2.12.2", "warn", "older than 2.12.3"],
+    ["2.12.2", "ok", "use 2.12.3 or newer"],
     ["2.12.3", "ok", "NATS 2.12.3"],
     ["3.0.0-beta", "ok", "NATS 3.0.0"],
   ])("of version %s is %s: %s", (version, status, says) => {

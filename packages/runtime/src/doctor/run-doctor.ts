@@ -45,7 +45,8 @@ export async function runDoctor(options: DoctorOptions): Promise<Check[]> {
   const isServing = url === undefined || options.port !== undefined;
   if (isServing) looks.push({ area: "api", run: () => checkPort(options.host ?? API_HOST, options.port ?? API_PORT) });
   if (url !== undefined) looks.push({ area: "api", run: () => checkServer(url, options.apiKey, options.project) });
-  looks.push({ area: "store", run: () => checkStore(options) });
+  const isServers = url !== undefined && options.data === undefined && options.postgres === undefined;
+  looks.push({ area: "store", run: () => (isServers ? storeOfServer() : checkStore(options)) });
   if (nats !== undefined) looks.push({ area: "broker", run: () => checkBroker(nats) }); // D2
   if (bundle !== undefined) looks.push({ area: "bundle", run: () => checkBundle(bundle, env) });
   const checks: Check[] = [];
@@ -67,14 +68,24 @@ async function checkBundle(path: string, env: DoctorOptions["env"]): Promise<Che
   const bundle = checksOf("bundle");
   const { counts, findings } = await validateBundle(path, { env });
   const mistakes = findings.filter(({ severity }) => severity === "error");
-  const held = `${counts.agents} agents, ${counts.tools} tools`;
+  const held = `${several(counts.agents, "agent")}, ${several(counts.tools, "tool")}`;
   const missing = findings.filter(({ code }) => code === "env_missing");
   return [
     mistakes.length === 0
       ? bundle.ok("bundle", `${held}: no mistakes`)
-      : bundle.wrong("bundle", `${held}: ${mistakes.length} mistakes`, `Run \`tessera validate ${path}\`.`),
+      : bundle.wrong("bundle", `${held}: ${several(mistakes.length, "mistake")}`, `Run \`tessera validate ${path}\`.`),
     ...missing.map(({ file, line, column, message }) =>
       bundle.warn("environment", `${file}:${line}:${column}: ${message}`, "Set it where the workers and tools run."),
     ),
   ];
+}
+
+/** D2: what only the server knows is left to it, and that is said. */
+function storeOfServer(): Check {
+  const left = "its database, schema, broker, workers and stored keys were not looked at";
+  return checksOf("store").ok("store", `left to the server: ${left}; run doctor where it runs, with its store`);
+}
+
+function several(count: number, name: string): string {
+  return `${count} ${name}${count === 1 ? "" : "s"}`;
 }

@@ -14,7 +14,7 @@ export type ApiLook =
 /** GET /health, which needs no key. */
 export async function lookAtApi(url: string): Promise<ApiLook> {
   try {
-    const answer = await fetch(new URL("/health", url), { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
+    const answer = await fetch(addressOf(url, "health"), { signal: AbortSignal.timeout(ANSWER_MS_MAX) });
     const body: unknown = await answer.json().catch(() => null);
     const { status, checks } = (typeof body === "object" && body !== null ? body : {}) as Record<string, unknown>;
     if (!STATUSES.includes(status))
@@ -58,7 +58,7 @@ export async function checkServer(url: string, key: string | undefined, project:
 async function checkKey(url: string, key: string | undefined, project: string): Promise<Check> {
   if (!key) return api.warn("key", "no key was given", "Set TESSERA_API_KEY to a key of this server.");
   try {
-    const answer = await fetch(new URL(`/projects/${encodeURIComponent(project)}/turns?limit=1`, url), {
+    const answer = await fetch(addressOf(url, `projects/${encodeURIComponent(project)}/turns?limit=1`), {
       headers: { Authorization: `Bearer ${key}` },
       signal: AbortSignal.timeout(ANSWER_MS_MAX),
     });
@@ -66,8 +66,17 @@ async function checkKey(url: string, key: string | undefined, project: string): 
     if (answer.ok || answer.status === 404) return api.ok("key", `the key may read project ${project}`);
     const fix = "Give a key of this server: `tessera keys create`, or the one that `tessera dev` printed.";
     if (answer.status === 401) return api.wrong("key", "the server does not know the key", fix);
-    return api.warn("key", `the key may not read project ${project} (${answer.status})`, fix);
+    if (answer.status === 403) return api.warn("key", `the key may not read project ${project}`, fix);
+    // Such as without its database: that says nothing about the key.
+    const found = `the key could not be tried: the server answered ${answer.status}`;
+    return api.unreachable("key", found, "Look at its log, and repeat when it is well again.");
   } catch (error) {
     return api.unreachable("key", `the server did not answer: ${saidBy(error)}`, "Repeat.");
   }
+}
+
+/** An API may lie behind a path of a proxy: `https://host/tessera`. */
+function addressOf(url: string, path: string): URL {
+  const base = new URL(url);
+  return new URL(`${base.origin}${base.pathname.replace(/\/*$/, "/")}${path}`);
 }

@@ -7,11 +7,12 @@ import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Database } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
-import { reachHolder } from "../holder.ts";
+import { findHolder } from "../holder.ts";
 import { openStore } from "../open-store.ts";
 import { type StorePlace, storePlace } from "../store-place.ts";
 import { type Check, checksOf, saidBy } from "./check.ts";
 import { databaseChecks } from "./database.ts";
+import { lookAtApi } from "./server.ts";
 import { workChecks } from "./work.ts";
 
 const store = checksOf("store");
@@ -65,17 +66,27 @@ async function diskCheck(directory: string): Promise<Check> {
   return store.warn("disk", found, "Make room: a store that cannot grow stops all work.");
 }
 
+/** S1: what is inside is the holder's to tell. */
 async function holderChecks(directory: string): Promise<Check[]> {
-  if (!(await exists(join(directory, "lock")))) return [];
-  const { findStoreHolder } = await import("@tessera/engines/pglite");
-  const holder = await findStoreHolder(directory);
+  const holder = await findHolder(directory);
   if (holder === null) return [];
-  const found = `held by process ${holder.pid} since ${holder.startedAt}`;
-  const reached = await reachHolder(directory);
-  if (reached !== null)
-    return [store.ok("holder", `${found}; its API at ${reached.url} answers, and commands go there`)];
-  const fix = "Wait until that process ends, or stop it; it serves no API that this user can reach.";
-  return [store.warn("holder", found, fix)];
+  const { pid, startedAt, reached } = holder;
+  const found = `held by process ${pid} since ${startedAt}`;
+  const left = "database, schema, executors, workers and stored keys were not looked at";
+  if (reached === null) {
+    const fix = "Wait until that process ends, or stop it; it serves no API that this user can reach.";
+    return [store.warn("holder", `${found}; ${left}`, fix)];
+  }
+  const says = `${found}; its API at ${reached.url} answers, and commands go there; ${left}: they are its own`;
+  const { status, says: wrong } = await lookAtHolder(reached.url);
+  if (status === "ok") return [store.ok("holder", `${says}, and it says ok`)];
+  const fix = "Look at its log; stop it and run doctor again to look at the store itself.";
+  return [store.warn("holder", `${says}, and it says ${[status, ...wrong].join(": ")}`, fix)];
+}
+
+async function lookAtHolder(url: string): Promise<{ readonly status: string; readonly says: readonly string[] }> {
+  const look = await lookAtApi(url);
+  return look.kind === "tessera" ? look : { status: look.says, says: [] };
 }
 
 async function keyFileChecks(directory: string): Promise<Check[]> {

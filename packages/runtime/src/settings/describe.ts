@@ -35,7 +35,7 @@ function withoutPassword(text: string): string {
     .split(",")
     .map((part) =>
       part.trim().replace(/^([a-z][a-z0-9+.-]*:\/\/)(.*)@/i, (_, start: string, who: string) => {
-        const name = who.includes(":") ? (who.split(":")[0] ?? "") : start.startsWith("nats") ? "***" : who;
+        const name = who.includes(":") ? (who.split(":")[0] ?? "") : /^(nats|tls):/i.test(start) ? "***" : who;
         return `${start}${name}${who.includes(":") ? ":***" : ""}@`;
       }),
     )

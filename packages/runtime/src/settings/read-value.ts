@@ -83,7 +83,7 @@ export function expectedText(type: SettingType): string {
       return `one of ${type.of.join(", ")}`;
     case "list":
       return type.of === undefined
-        ? `a list of ${type.item}s, separated by commas`
+        ? `a list of ${type.items}, separated by commas`
         : `a list of ${type.of.join(", ")}, separated by commas`;
   }
 }

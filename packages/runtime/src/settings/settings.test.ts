@@ -91,7 +91,7 @@ describe("the place of a store", () => {
   it("is never shown with its password, in no message and no description", () => {
     const env = {
       TESSERA_POSTGRES: "postgres://me:hunter2@db/x?sslpassword=hunter2",
-      TESSERA_NATS: "nats://hunter2@a:4222,nats://u:hunter2@b:4222",
+      TESSERA_NATS: "nats://hunter2@a:4222,nats://u:hunter2@b:4222,tls://hunter2@c:4222",
       TESSERA_API_KEY: "hunter2",
     };
     const resolved = resolveSettings({ env });

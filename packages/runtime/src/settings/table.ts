@@ -20,7 +20,7 @@ export type SettingType =
   | { readonly kind: "number"; readonly min: number; readonly max: number; readonly whole: boolean }
   | { readonly kind: "choice"; readonly of: readonly string[] }
   /** Separated by commas, in the file also a list. Without `of` and `pattern` any names. */
-  | { readonly kind: "list"; readonly of?: readonly string[]; readonly pattern?: RegExp; readonly item: string };
+  | { readonly kind: "list"; readonly of?: readonly string[]; readonly pattern?: RegExp; readonly items: string };
 
 export interface SettingSpec {
   readonly type: SettingType;
@@ -100,7 +100,7 @@ export const SETTINGS = {
   },
   role: {
     ...plain,
-    type: { kind: "list", of: ROLES, item: "role" },
+    type: { kind: "list", of: ROLES, items: "roles" },
     default: ROLES,
     flag: "--role",
     variable: "TESSERA_ROLE",
@@ -127,7 +127,7 @@ export const SETTINGS = {
   },
   allowed_hosts: {
     ...plain,
-    type: { kind: "list", pattern: HOST_NAME, item: "host name" },
+    type: { kind: "list", pattern: HOST_NAME, items: "host names" },
     default: null,
     flag: "--allowed-hosts",
     variable: "TESSERA_ALLOWED_HOSTS",
@@ -155,7 +155,7 @@ export const SETTINGS = {
   },
   builtins: {
     ...plain,
-    type: { kind: "list", of: BUILTIN_RESOURCES, item: "built-in tool" },
+    type: { kind: "list", of: BUILTIN_RESOURCES, items: "built-in tools" },
     default: null,
     flag: "--builtins",
     variable: "TESSERA_BUILTINS",
@@ -164,7 +164,7 @@ export const SETTINGS = {
   },
   env_allow: {
     ...plain,
-    type: { kind: "list", pattern: ENV_NAME, item: "name of an environment variable" },
+    type: { kind: "list", pattern: ENV_NAME, items: "names of environment variables" },
     default: null,
     flag: "--env-allow",
     variable: "TESSERA_ENV_ALLOW",

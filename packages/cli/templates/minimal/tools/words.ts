@@ -7,7 +7,7 @@ export const handlers = {
     const text = String(input.text);
     if (text.trim() === "") throw new ToolError("the text is empty", { code: "bad_request" });
     const words = text.trim().split(/\s+/).length;
-    ctx.logger.info(`counted ${words} words`);
+    ctx.logger.info(`words counted: ${words}`);
     return { words };
   },
 };

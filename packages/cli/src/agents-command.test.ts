@@ -1,0 +1,40 @@
+import type { Agent } from "@tessera/client";
+import { expect, it } from "vitest";
+import { agentRows } from "./agents-command.ts";
+
+function agentOf(agent_id: string, change: Partial<Agent> = {}): Agent {
+  return {
+    project_id: "default",
+    agent_id,
+    profile_box_id: null,
+    worker_target: "agents",
+    tags: [],
+    display_name: null,
+    owner_agent_id: null,
+    status: "active",
+    metadata: {},
+    created_at: "2026-01-02T03:04:05.000Z",
+    last_seen_at: null,
+    ...change,
+  };
+}
+
+it("those at work come first; helpers of one name are told apart by instance and owner; ids are cut only on a terminal", () => {
+  const long = `agent_${"0".repeat(30)}7`;
+  const planner = agentOf("p", { metadata: { agent_name: "planner", instance_key: "default" } });
+  const helper = agentOf(long, {
+    owner_agent_id: "p",
+    metadata: { agent_name: "helper", instance_key: "fork-1" },
+    created_at: "2026-01-02T03:04:04.000Z",
+  });
+  const doing = new Map([
+    ["p", "idle"],
+    [long, "running"],
+  ]);
+  const rows = agentRows([planner, helper], doing, false);
+  expect(rows).toMatchObject([
+    { agent: "helper", instance: "fork-1", owner: "planner", doing: "running", agent_id: long },
+    { agent: "planner", instance: "default", owner: null, doing: "idle" },
+  ]);
+  expect(agentRows([helper], doing, true)[0]).toMatchObject({ agent_id: "…000000000000007", owner: "p" });
+});

@@ -1,0 +1,26 @@
+import { expect, test } from "vitest";
+import { allPages } from "./all-pages.ts";
+
+const answers = (pages: readonly object[]) => {
+  const left = [...pages];
+  return async () => left.shift() as { readonly turns: readonly number[]; readonly next_cursor: string | null };
+};
+
+test("all pages are read, in order", async () => {
+  const read = answers([
+    { turns: [1, 2], next_cursor: "c" },
+    { turns: [3], next_cursor: null },
+  ]);
+  expect(await allPages("turns", read)).toEqual([1, 2, 3]);
+});
+
+test("an answer without a cursor is the last, whoever gave it", async () => {
+  expect(await allPages("turns", answers([{ turns: [1] }]))).toEqual([1]);
+});
+
+test("an answer without the list is told as that of a server that is not Tessera", async () => {
+  await expect(allPages("turns", answers([{}]))).rejects.toMatchObject({
+    code: "protocol_violation",
+    message: "the server answered without a list of turns",
+  });
+});

@@ -1,0 +1,76 @@
+import { EventEmitter } from "node:events";
+import { expect, test } from "vitest";
+import { type ProcessLike, processTerminal } from "./process-terminal.ts";
+
+class FakeStream extends EventEmitter {
+  readonly written: string[] = [];
+  readonly isTTY = false;
+  readonly columns = 80;
+  write(text: string): boolean {
+    this.written.push(text);
+    return true;
+  }
+}
+
+function fakeProcess() {
+  const signals = new EventEmitter();
+  const stdout = new FakeStream();
+  const stderr = new FakeStream();
+  const seen = { exits: 0 };
+  const host = {
+    env: {},
+    stdin: (async function* () {})(),
+    stdout,
+    stderr,
+    on: (signal: string, heard: () => void) => signals.on(signal, heard),
+    removeListener: (signal: string, heard: () => void) => signals.removeListener(signal, heard),
+    exit: () => void seen.exits++,
+  };
+  return { terminal: processTerminal(host as unknown as ProcessLike), stdout, stderr, signals, seen };
+}
+
+const gone = () => Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
+
+test("the first signal asks the command to stop, and a second one finds no listener", async () => {
+  const { terminal, signals } = fakeProcess();
+  const stopped = terminal.stopped();
+  signals.emit("SIGTERM");
+  await stopped;
+  expect([signals.listenerCount("SIGINT"), signals.listenerCount("SIGTERM")]).toEqual([0, 0]);
+});
+
+test("a reader that went away asks a command that can be stopped to stop, and never ends it in the middle of its drain", async () => {
+  const { terminal, stdout, seen } = fakeProcess();
+  const stopped = terminal.stopped();
+  stdout.emit("error", gone());
+  await stopped;
+  terminal.out("stopping\n");
+  stdout.emit("error", gone());
+  expect({ exits: seen.exits, written: stdout.written }).toEqual({ exits: 0, written: [] });
+});
+
+test("a command that only answers ends with its reader", () => {
+  const { stdout, seen } = fakeProcess();
+  stdout.emit("error", gone());
+  expect(seen.exits).toBe(1);
+});
+
+test("a log that nobody reads any more, or whose disk is full, stops nothing", () => {
+  const { terminal, stderr, signals, seen } = fakeProcess();
+  void terminal.stopped();
+  for (const error of [gone(), new Error("ENOSPC")]) stderr.emit("error", error);
+  terminal.err("on it goes\n");
+  expect({ exits: seen.exits, listening: signals.listenerCount("SIGTERM") }).toEqual({ exits: 0, listening: 1 });
+});
+
+test("an answer that cannot be written is an error", () => {
+  const { stdout } = fakeProcess();
+  expect(() => stdout.emit("error", new Error("ENOSPC"))).toThrow("ENOSPC");
+});
+
+test("what others print on stdout goes to stderr, so that stdout holds the command's own output and nothing else", () => {
+  const { terminal, stdout, stderr } = fakeProcess();
+  stdout.write("hello from a tool\n");
+  terminal.out("{}\n");
+  expect({ out: stdout.written, err: stderr.written }).toEqual({ out: ["{}\n"], err: ["hello from a tool\n"] });
+});
