@@ -4,7 +4,8 @@
 //   F2. A ring of the bus only says "look now" (design D4). Where rings would be kept for a listener that never comes back
 //       there are none, and the store is looked at every LOOK_EVERY_MS, as it is where rings get lost.
 //   F3. A listener gets every event behind `from`, in order, or is dropped: BUFFER_MAX events wait for a slow one, not more.
-//   F4. A look that fails is made again; listeners wait.
+//   F4. A look that fails is made again, after growing pauses; listeners wait. The operator is told once, and again when it
+//       works.
 
 import type { EventRow, Kernel } from "@tessera/kernel";
 import type { Bus, Clock, Subscription, Timer } from "@tessera/kernel/ports";
@@ -37,6 +38,8 @@ export interface EventFeedWorld {
 const LOOK_EVERY_MS = 250;
 /** Between two looks, however often it rings. */
 const PAUSE_MS = 50;
+/** Between two looks that fail (F4). */
+const LOOK_AWAY_MAX_MS = 4_000;
 const PAGE = 500;
 const BUFFER_MAX = 1_000;
 
@@ -52,6 +55,8 @@ interface Feed {
   timer: Timer | null;
   isLooking: boolean;
   hasRung: boolean;
+  /** Looks in a row that failed. */
+  failures: number;
   readonly subscription: Promise<Subscription | null>;
 }
 
@@ -67,6 +72,7 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
       timer: null,
       isLooking: false,
       hasRung: false,
+      failures: 0,
       subscription: listen(projectId, () => ring(projectId, feed)),
     };
     schedule(projectId, feed, LOOK_EVERY_MS);
@@ -103,16 +109,27 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
     feed.isLooking = true;
     feed.hasRung = false;
     let isMore = false;
+    let isAway = false;
     try {
       const events = await kernel.reads.eventsAfter(projectId, feed.cursor, PAGE);
       isMore = events.length === PAGE;
       for (const event of events) hand(feed, event);
       feed.cursor = events.at(-1)?.seq ?? feed.cursor;
+      if (feed.failures > 0) onWarning(`the events of ${projectId} can be read again`);
+      feed.failures = 0;
     } catch (error) {
-      onWarning(`the events of ${projectId} could not be read: ${String(error)}`); // F4
+      if (feed.failures === 0) onWarning(`the events of ${projectId} could not be read: ${String(error)}`); // F4
+      feed.failures += 1;
+      isAway = true;
     }
     feed.isLooking = false;
-    if (feed.members.size > 0) schedule(projectId, feed, isMore || feed.hasRung ? PAUSE_MS : LOOK_EVERY_MS);
+    if (feed.members.size === 0) return;
+    const pauseMs = isMore || feed.hasRung ? PAUSE_MS : LOOK_EVERY_MS;
+    schedule(
+      projectId,
+      feed,
+      isAway ? Math.min(LOOK_EVERY_MS * 2 ** Math.min(feed.failures, 10), LOOK_AWAY_MAX_MS) : pauseMs,
+    );
   }
 
   function leave(projectId: string, feed: Feed, member: Member): void {

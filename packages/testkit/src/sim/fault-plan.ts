@@ -1,0 +1,112 @@
+// Which faults a seed meets, and how often. Drawn from the seed; each kind is on in some seeds and off in others, because
+// faults that are always on hide those that need calm (swarm testing).
+//
+//   F1. Every fault that happens is counted by its kind.
+//   F2. After `heal` none happens any more.
+
+import type { SimRandom } from "./random.ts";
+
+export const FAULT_KINDS = [
+  "bus.drop",
+  "bus.duplicate",
+  "bus.delay",
+  "bus.reorder",
+  "bus.publish_error",
+  "bus.partition",
+  "bus.wipe",
+  "store.lost_before",
+  "store.lost_after",
+  "store.retryable",
+  "store.exhausted",
+  "store.slow",
+  "store.down",
+  "process.kill",
+  "process.pause",
+  "process.stop",
+  "clock.skew",
+  "model.malformed",
+  "model.repeated_ids",
+  "model.many_calls",
+  "model.empty",
+  "model.error",
+  "model.never_ends",
+  "tool.error",
+  "tool.slow",
+] as const;
+export type FaultKind = (typeof FAULT_KINDS)[number];
+
+/** From, to: the chance per occasion (a message, a statement, an event, an answer, a run) is drawn from this range. */
+const CHANCES: Readonly<Record<FaultKind, readonly [number, number]>> = {
+  "bus.drop": [0.05, 0.6],
+  "bus.duplicate": [0.05, 0.4],
+  "bus.delay": [0.05, 0.3],
+  "bus.reorder": [0.2, 0.8],
+  "bus.publish_error": [0.05, 0.3],
+  "bus.partition": [0.3, 1],
+  "bus.wipe": [0.3, 1],
+  "store.lost_before": [0.005, 0.05],
+  "store.lost_after": [0.005, 0.08],
+  "store.retryable": [0.01, 0.1],
+  "store.exhausted": [0.002, 0.02],
+  "store.slow": [0.01, 0.08],
+  "store.down": [0.3, 1],
+  "process.kill": [0.002, 0.02],
+  "process.pause": [0.003, 0.02],
+  "process.stop": [0.3, 1],
+  "clock.skew": [0.3, 1],
+  "model.malformed": [0.05, 0.3],
+  "model.repeated_ids": [0.05, 0.4],
+  "model.many_calls": [0.02, 0.05],
+  "model.empty": [0.05, 0.3],
+  "model.error": [0.05, 0.2],
+  "model.never_ends": [0.02, 0.1],
+  "tool.error": [0.05, 0.3],
+  "tool.slow": [0.05, 0.3],
+};
+const ON_CHANCE = 0.4;
+
+export class FaultPlan {
+  readonly chances: ReadonlyMap<FaultKind, number>;
+  readonly #random: SimRandom;
+  readonly #counts = new Map<FaultKind, number>();
+  #isHealed = false;
+
+  /** `only`: these kinds and no others are on. */
+  constructor(random: SimRandom, only: readonly FaultKind[] | null) {
+    this.#random = random;
+    const chances = new Map<FaultKind, number>();
+    for (const kind of FAULT_KINDS) {
+      const [from, to] = CHANCES[kind];
+      // Both numbers are always drawn, so that narrowing the kinds leaves the others' chances as they were.
+      const isDrawn = random.chance(ON_CHANCE);
+      const chance = random.between(from, to);
+      if (only === null ? isDrawn : only.includes(kind)) chances.set(kind, chance);
+    }
+    this.chances = chances;
+  }
+
+  get counts(): ReadonlyMap<FaultKind, number> {
+    return this.#counts;
+  }
+
+  get isHealed(): boolean {
+    return this.#isHealed;
+  }
+
+  isOn(kind: FaultKind): boolean {
+    return !this.#isHealed && this.chances.has(kind);
+  }
+
+  /** Whether the fault happens on this occasion. */
+  hits(kind: FaultKind): boolean {
+    const chance = this.chances.get(kind);
+    if (chance === undefined || this.#isHealed || !this.#random.chance(chance)) return false;
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1); // F1
+    return true;
+  }
+
+  /** F2 */
+  heal(): void {
+    this.#isHealed = true;
+  }
+}

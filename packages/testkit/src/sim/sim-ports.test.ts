@@ -1,0 +1,150 @@
+// The ports of the simulation: each fault does what its name says, and only while faults are on.
+
+import { type Bus, type Database, DatabaseError, type Row } from "@tessera/kernel/ports";
+import { describe, expect, it } from "vitest";
+import { EventLog } from "./event-log.ts";
+import { type FaultKind, FaultPlan } from "./fault-plan.ts";
+import { SimRandom } from "./random.ts";
+import { SimScheduler } from "./scheduler.ts";
+import { SimBroker } from "./sim-bus.ts";
+import { simDatabase } from "./sim-database.ts";
+import { SimProcess } from "./sim-process.ts";
+
+const SUBJECT = "cg.v1r4.p.c.cmd.tool.echo.run";
+const MESSAGE = { subject: SUBJECT, headers: {}, data: new Uint8Array() };
+const SUBSCRIPTION = { pattern: "cg.v1r4.*.*.cmd.tool.echo.>", durable: "echo" };
+
+function fixture(only: readonly FaultKind[]) {
+  const random = new SimRandom(7);
+  const log = new EventLog();
+  const scheduler = new SimScheduler(random, log);
+  const faults = new FaultPlan(random, only);
+  const world = { random, log, scheduler, faults };
+  const process = (name: string) => new SimProcess(scheduler, { name, role: name, rate: 1 });
+  const runUntil = async (ms: number) => {
+    while (scheduler.nowMs < ms && (await scheduler.step()));
+  };
+  return { world, scheduler, faults, process, runUntil };
+}
+
+describe("the database of the simulation", () => {
+  /** Asks many times; answers how often the statement ran and what came of each. */
+  async function askMany(kind: FaultKind, isHealed = false) {
+    const { world, faults, process, runUntil } = fixture([kind]);
+    if (isHealed) faults.heal();
+    let ran = 0;
+    const store = {
+      query: async (): Promise<Row[]> => {
+        ran += 1;
+        return [];
+      },
+    } as unknown as Database;
+    const database = simDatabase(world, store, process("p"));
+    const answers: string[] = [];
+    for (let n = 0; n < 300; n++) {
+      database.query("select 1 from t").then(
+        () => answers.push("ok"),
+        (error: unknown) => answers.push(error instanceof DatabaseError ? error.kind : "other"),
+      );
+    }
+    await runUntil(60_000);
+    const count = (answer: string) => answers.filter((each) => each === answer).length;
+    return { ran, answers, count, injected: faults.counts.get(kind) ?? 0 };
+  }
+
+  it("loses an answer after the commit, or the statement before it, and says the same", async () => {
+    const after = await askMany("store.lost_after");
+    expect([after.ran, after.count("connection_lost")]).toEqual([300, after.injected]);
+    const before = await askMany("store.lost_before");
+    expect([before.ran, before.count("connection_lost")]).toEqual([300 - before.injected, before.injected]);
+    expect(Math.min(after.injected, before.injected)).toBeGreaterThan(0);
+  });
+
+  it("does nothing of it once it is healed", async () => {
+    const { ran, count } = await askMany("store.lost_before", true);
+    expect([ran, count("ok")]).toEqual([300, 300]);
+  });
+
+  it("never answers a process that died meanwhile", async () => {
+    const { world, process, runUntil } = fixture([]);
+    const victim = process("victim");
+    const store = { query: async (): Promise<Row[]> => [] } as unknown as Database;
+    let isAnswered = false;
+    void simDatabase(world, store, victim)
+      .query("select 1")
+      .finally(() => {
+        isAnswered = true;
+      });
+    victim.kill();
+    await runUntil(1_000);
+    expect(isAnswered).toBe(false);
+  });
+
+  it("tells the kernel the time at which a statement runs, not the one at which it was asked", async () => {
+    const { world, scheduler, process, runUntil } = fixture(["store.slow"]);
+    const client = process("client");
+    const late: boolean[] = [];
+    const store = {
+      query: async (_text: string, [at]: readonly unknown[]): Promise<Row[]> => {
+        expect(at).toBe(client.clock.databaseTime()?.toISOString());
+        late.push(scheduler.nowMs > 10);
+        return [];
+      },
+    } as unknown as Database;
+    const database = simDatabase(world, store, client);
+    for (let n = 0; n < 200; n++) void database.query("select 1", [client.clock.databaseTime()?.toISOString()]);
+    await runUntil(60_000);
+    expect(new Set(late)).toEqual(new Set([true, false]));
+  });
+});
+
+describe("the bus of the simulation", () => {
+  async function heardBy(bus: Bus, name: string, heard: string[], answer: "ack" | "none" = "ack"): Promise<void> {
+    await bus.subscribe(SUBSCRIPTION, (delivery) => {
+      heard.push(`${name}${delivery.deliveries}`);
+      if (answer === "none") return new Promise(() => undefined);
+      return delivery.ack();
+    });
+  }
+
+  it("gives a message to one member, and again to somebody when it is not answered", async () => {
+    const { world, process, runUntil } = fixture([]);
+    const broker = new SimBroker(world);
+    const heard: string[] = [];
+    await heardBy(broker.busOf(process("a")), "a", heard, "none");
+    void broker.busOf(process("publisher")).publish([MESSAGE]);
+    await runUntil(200_000);
+    expect(heard).toEqual(["a1", "a2", "a3"]);
+  });
+
+  it("keeps what nobody is there to hear, unless it is wiped", async () => {
+    for (const isWiped of [false, true]) {
+      const { world, process, runUntil } = fixture([]);
+      const broker = new SimBroker(world);
+      const first = process("first");
+      const heard: string[] = [];
+      await heardBy(broker.busOf(first), "first", heard);
+      first.kill();
+      void broker.busOf(process("publisher")).publish([MESSAGE]);
+      await runUntil(100);
+      if (isWiped) broker.wipe();
+      await heardBy(broker.busOf(process("second")), "second", heard);
+      await runUntil(1_000);
+      expect(heard).toEqual(isWiped ? [] : ["second1"]);
+    }
+  });
+
+  it("refuses to publish for a process that is cut off, and reaches it only later", async () => {
+    const { world, process, runUntil } = fixture([]);
+    const broker = new SimBroker(world);
+    const cut = process("cut");
+    const heard: string[] = [];
+    await heardBy(broker.busOf(cut), "cut", heard);
+    cut.busCutUntilMs = 20_000;
+    const refused = expect(broker.busOf(cut).publish([MESSAGE])).rejects.toMatchObject({ kind: "disconnected" });
+    void broker.busOf(process("publisher")).publish([MESSAGE]);
+    await runUntil(40_000);
+    await refused;
+    expect(heard).toEqual(["cut2"]);
+  });
+});

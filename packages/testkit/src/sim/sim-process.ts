@@ -1,0 +1,93 @@
+// A logical process: code that shares nothing with the others but the database and the bus, and that can die at any await.
+//
+//   P1. Killed, its code is abandoned where it waits: no answer, timer or delivery reaches it any more, and nothing that
+//       it sends reaches anybody.
+//   P2. Paused, everything that reaches it waits; the world moves on. Then it goes on as if nothing had happened: a zombie.
+//   P3. Its clock runs faster or slower than the world's. The database's time is the database's (ports.ts, P3).
+
+import type { Clock } from "@tessera/kernel/ports";
+import type { EventOwner, SimEvent, SimScheduler } from "./scheduler.ts";
+
+/** Virtual time 0. */
+export const SIM_START_MS = Date.UTC(2026, 0, 1);
+
+export class SimProcess implements EventOwner {
+  readonly name: string;
+  readonly role: string;
+  readonly clock: Clock;
+  state: "alive" | "paused" | "dead" = "alive";
+  /** Until when it cannot reach the bus, or the store. */
+  busCutUntilMs = 0;
+  storeDownUntilMs = 0;
+  readonly #scheduler: SimScheduler;
+  readonly #beforeEvent: (process: SimProcess, label: string) => void;
+  readonly #onKill: (() => void)[] = [];
+  #held: SimEvent[] = [];
+
+  constructor(
+    scheduler: SimScheduler,
+    options: {
+      readonly name: string;
+      readonly role: string;
+      /** Of its clock against the world's. */
+      readonly rate: number;
+      readonly beforeEvent?: (process: SimProcess, label: string) => void;
+    },
+  ) {
+    this.name = options.name;
+    this.role = options.role;
+    this.#scheduler = scheduler;
+    const { rate, beforeEvent } = options;
+    this.#beforeEvent = beforeEvent ?? (() => undefined);
+    this.clock = {
+      databaseTime: () => databaseTime(scheduler),
+      monotonicMs: () => scheduler.nowMs * rate,
+      after: (ms, task) => scheduler.schedule(this, Math.max(0, ms) / rate, "timer", task), // P3
+    };
+  }
+
+  get isBusCut(): boolean {
+    return this.#scheduler.nowMs < this.busCutUntilMs;
+  }
+
+  get isStoreDown(): boolean {
+    return this.#scheduler.nowMs < this.storeDownUntilMs;
+  }
+
+  beforeEvent(label: string): void {
+    this.#beforeEvent(this, label);
+  }
+
+  hold(event: SimEvent): void {
+    this.#held.push(event);
+  }
+
+  /** Runs `task` when the process dies. */
+  onKill(task: () => void): void {
+    this.#onKill.push(task);
+  }
+
+  /** P1 */
+  kill(): void {
+    if (this.state === "dead") return;
+    this.state = "dead";
+    this.#held = [];
+    for (const task of this.#onKill.splice(0)) task();
+  }
+
+  /** P2 */
+  pause(): void {
+    if (this.state === "alive") this.state = "paused";
+  }
+
+  goOn(): void {
+    if (this.state !== "paused") return;
+    this.state = "alive";
+    this.#scheduler.release(this.#held);
+    this.#held = [];
+  }
+}
+
+export function databaseTime(scheduler: SimScheduler): Date {
+  return new Date(SIM_START_MS + Math.floor(scheduler.nowMs));
+}

@@ -1,0 +1,73 @@
+// Who kills, pauses, cuts off and wipes while faults are on.
+//
+//   N1. A kill or a pause can come at any event of a process, before it: its code then stays where it waits.
+//   N2. Processes that only look whether there is work are struck less: nothing is at stake there.
+
+import type { SimProcess } from "@tessera/testkit/sim";
+import type { Cast, CastWorld } from "./cast.ts";
+
+const EVERY_MS = [1_000, 8_000] as const;
+/** Most pauses end when a lease has just lapsed and somebody else has taken over: that is when a zombie can do harm. */
+const PAUSE_MS = [2_000, 60_000] as const;
+const ZOMBIE_MS = [12_000, 22_000] as const;
+const ZOMBIE_CHANCE = 0.6;
+const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
+const IDLE_CHANCE = 0.1;
+const CUT_MS = [1_000, 40_000] as const;
+const DOWN_MS = [500, 20_000] as const;
+
+export function startNemesis(world: CastWorld, cast: Cast): void {
+  const { scheduler, random, faults } = world;
+  function strike(): void {
+    if (faults.isHealed) return;
+    const victims = victimsOf(world, cast);
+    if (victims.length > 0) {
+      const untilMs = (range: readonly [number, number]) => scheduler.nowMs + random.between(...range);
+      if (faults.hits("process.stop")) cast.stop(random.pick(victims));
+      if (faults.hits("bus.partition")) for (const victim of victims) victim.busCutUntilMs = untilMs(CUT_MS);
+      if (faults.hits("store.down")) for (const victim of victims) victim.storeDownUntilMs = untilMs(DOWN_MS);
+    }
+    if (faults.hits("bus.wipe")) world.broker.wipe();
+    schedule();
+  }
+  function schedule(): void {
+    scheduler.schedule(null, random.between(...EVERY_MS), "nemesis", strike);
+  }
+  schedule();
+}
+
+/** N1. Called before each event of the process. */
+export function mayStrike(world: CastWorld, process: SimProcess, label: string): void {
+  const { faults, log, random } = world;
+  if (IDLE.test(label) && !random.chance(IDLE_CHANCE)) return; // N2
+  if (faults.hits("process.pause")) pause(world, process);
+  if (!faults.hits("process.kill")) return;
+  log.add(`  ${process.name} is killed`);
+  process.kill();
+}
+
+/** Ends every fault and its traces. */
+export function heal({ faults, log }: CastWorld, processes: readonly SimProcess[]): void {
+  log.add("  healed");
+  faults.heal();
+  for (const process of processes) {
+    process.busCutUntilMs = 0;
+    process.storeDownUntilMs = 0;
+    process.goOn();
+  }
+}
+
+/** One process, or all of a role, or all. */
+function victimsOf({ random }: CastWorld, cast: Cast): readonly SimProcess[] {
+  const all = cast.processes;
+  if (all.length === 0) return [];
+  const one = random.pick(all);
+  return random.pick([[one], all.filter(({ role }) => role === one.role), all]);
+}
+
+function pause({ scheduler, random, log }: CastWorld, process: SimProcess): void {
+  const [fromMs, toMs] = random.chance(ZOMBIE_CHANCE) ? ZOMBIE_MS : PAUSE_MS;
+  log.add(`  ${process.name} is paused`);
+  process.pause();
+  scheduler.schedule(null, random.between(fromMs, toMs), `go on ${process.name}`, () => process.goOn());
+}

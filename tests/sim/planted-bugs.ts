@@ -1,0 +1,221 @@
+// Bugs planted on purpose: what the simulation is worth is how many of them it finds (faults.md §4.2).
+//
+//   P1. The product carries none of them. A bug is a piece of text in one of the kernel's functions that is replaced in the
+//       simulation's own database, exactly once, and put back afterwards.
+//   P2. Each names the mistake of the list that it stands for. Where our design makes the mistake as it is listed harmless,
+//       the one that would hurt in its place is planted.
+//   P3. A bug that the simulation found in the product is planted again where that can be done in SQL.
+//   P4. `wrong lock order` is not here: one session takes no lock in another order than itself. Real servers test it.
+
+import type { Database, Row } from "@tessera/kernel";
+
+export interface PlantedBug {
+  readonly name: string;
+  readonly says: string;
+  readonly replaced: readonly { readonly fn: string; readonly from: string; readonly to: string }[];
+  /** Where the hunt begins: 1, unless the bug is rarer than the seeds that CI can afford. */
+  readonly firstSeed?: number;
+  /** Around the database that the processes reach. */
+  readonly wrap?: (database: Database) => Database;
+  /** Run with it, and after it. */
+  readonly script?: { readonly plant: string; readonly remove: string };
+}
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: "drop_outbox_row",
+    says: "a committed call says to nobody that somebody must look at it",
+    replaced: [
+      {
+        fn: "suspend_on_calls",
+        from: "moment + least(c.deadline_ms, 5000) * interval '1 millisecond', 'waiting'",
+        to: "null, 'waiting'",
+      },
+    ],
+  },
+  {
+    name: "skip_epoch_check",
+    says: "what a worker writes is taken from whoever names the turn, whatever its epoch",
+    replaced: [
+      {
+        fn: "refuse_worker",
+        from: " or h.turn_epoch is distinct from (item ->> 'turn_epoch')::bigint then 'stale_epoch'",
+        to: " then 'stale_epoch'",
+      },
+      {
+        fn: "suspend_on_calls",
+        from: " or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'",
+        to: " then 'stale_epoch'",
+      },
+      { fn: "apply_results", from: "and l.turn_epoch = l.asked_epoch and l.step_id", to: "and l.step_id" },
+      {
+        fn: "apply_results",
+        from: " or l.turn_epoch is distinct from l.asked_epoch then 'stale_epoch'",
+        to: " then 'stale_epoch'",
+      },
+    ],
+  },
+  {
+    name: "ack_before_claim",
+    says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
+    replaced: [
+      { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
+      { fn: "open_call_at", from: "then 'stale_attempt'", to: "and false then 'stale_attempt'" },
+    ],
+  },
+  {
+    name: "timeout_without_cas",
+    says: "the watchdog settles what is settled already",
+    replaced: [{ fn: "sweep_call", from: "if c.wait_status = 'received' then", to: "if false then" }],
+  },
+  {
+    name: "reuse_wait_row",
+    says: "a wait that was applied waits again",
+    replaced: [
+      {
+        fn: "resume",
+        from: "set wait_status = 'applied', applied_at = moment, due_at = null",
+        to: "set wait_status = 'waiting'",
+      },
+    ],
+  },
+  {
+    name: "publish_inside_tx",
+    says: "the answer of a step goes out before its calls are committed, and the commit may not come",
+    replaced: [],
+    wrap: (database) => {
+      let steps = 0;
+      return {
+        ...database,
+        async query(text, values) {
+          if (!text.includes("l0.suspend_on_calls(") || ++steps % 6 !== 0) return await database.query(text, values);
+          return await answeredWithoutCommit(database, text, values);
+        },
+      };
+    },
+  },
+  {
+    name: "trust_payload",
+    says: "a report is taken from who names the call, without the capability of its attempt",
+    replaced: [
+      {
+        fn: "report_at",
+        from: "when c.cap_sha256 is distinct from i.shown then case when i.shown = any (c.stale_caps) then 'stale_attempt' else 'auth_failed' end",
+        to: "",
+      },
+    ],
+  },
+  {
+    name: "box_append_outside_tx",
+    says: "one result in ten is settled without its card: the second statement was lost",
+    replaced: [
+      {
+        fn: "report_at",
+        from: "from decided d where d.code = 'accepted' and d.pointed_card_id is null",
+        to: "from decided d where d.code = 'accepted' and d.pointed_card_id is null and abs(hashtext(d.tool_call_id)) % 10 > 0",
+      },
+    ],
+  },
+  {
+    name: "double_terminal_on_cancel",
+    says: "a turn that is canceled ends twice",
+    replaced: [
+      {
+        fn: "stop_one",
+        from: "wake := l0.end_turn(h, 'canceled', null, 'canceled', reason, 'consumed', moment);",
+        to: `wake := l0.end_turn(h, 'canceled', null, 'canceled', reason, 'consumed', moment);
+  insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at)
+  values (turn.project_id, turn.agent_id, turn.agent_turn_id, 'task', 'success', h.turn_epoch, moment);`,
+      },
+    ],
+    script: {
+      plant: "drop index state.events_one_terminal",
+      remove:
+        "truncate state.events; create unique index events_one_terminal on state.events (agent_turn_id) where kind = 'task'",
+    },
+  },
+  {
+    name: "deadline_forgets_cut_off_run",
+    firstSeed: 183,
+    says: "a deadline says tool_timeout for a run that was cut off and may have had its effect (a bug that seed 1325 found)",
+    replaced: [
+      {
+        fn: "sweep_call",
+        from: "and c.batch_id is null and (c.claimed_by is not null or c.reconcile)",
+        to: "and c.batch_id is null and c.claimed_by is not null",
+      },
+    ],
+  },
+  {
+    name: "depth_from_header",
+    says: "a child's depth is what its request says",
+    replaced: [
+      {
+        fn: "enqueue_one",
+        from: "depth := parent.recursion_depth + case policy when 'descend' then 1 else 0 end;",
+        to: "depth := coalesce((item ->> 'recursion_depth')::integer, 0);",
+      },
+    ],
+  },
+  {
+    name: "retry_without_key",
+    says: "each attempt has an idempotency key of its own",
+    replaced: [
+      {
+        fn: "open_call_at",
+        from: "encode(sha256(convert_to(d.tool_call_id, 'UTF8')), 'hex')",
+        to: "encode(sha256(convert_to(d.tool_call_id || d.attempt, 'UTF8')), 'hex')",
+      },
+    ],
+  },
+];
+
+/** Plants the bug; what it answers takes it out again. */
+export async function plant(database: Database, bug: PlantedBug): Promise<() => Promise<void>> {
+  const originals = new Map<string, string>();
+  const changed = new Map<string, string>();
+  for (const { fn, from, to } of bug.replaced) {
+    const text = changed.get(fn) ?? (await definitionOf(database, fn));
+    if (!originals.has(fn)) originals.set(fn, text);
+    const found = text.split(from).length - 1;
+    if (found !== 1) throw new Error(`${bug.name}: the text to replace occurs ${found} times in l0.${fn}, not once`); // P1
+    changed.set(
+      fn,
+      text.replace(from, () => to),
+    );
+  }
+  if (bug.script !== undefined) await database.script(bug.script.plant);
+  for (const text of changed.values()) await database.script(text);
+  return async () => {
+    for (const text of originals.values()) await database.script(text);
+    if (bug.script !== undefined) await database.script(bug.script.remove);
+  };
+}
+
+async function definitionOf(database: Database, name: string): Promise<string> {
+  const rows = await database.query<{ text: string }>(
+    "select pg_get_functiondef(p.oid) as text from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'l0' and p.proname = $1",
+    [name],
+  );
+  const [row] = rows;
+  if (row === undefined || rows.length !== 1) throw new Error(`there are ${rows.length} functions l0.${name}`);
+  return row.text;
+}
+
+class TakenBack extends Error {}
+
+async function answeredWithoutCommit<R extends Row>(
+  database: Database,
+  text: string,
+  values: readonly unknown[] | undefined,
+): Promise<R[]> {
+  let answer: R[] = [];
+  const attempt = database.transaction(async (tx) => {
+    answer = await tx.query<R>(text, values);
+    throw new TakenBack();
+  });
+  await attempt.catch((error: unknown) => {
+    if (!(error instanceof TakenBack)) throw error;
+  });
+  return answer;
+}

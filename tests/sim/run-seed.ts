@@ -1,0 +1,152 @@
+// One run of the simulation: a seed and options in, what happened out.
+//
+//   R1. A run is a function of seed and options: the same ones give the same events, and the same hash.
+//   R2. Faults come first; then everything heals, and what is under way has a bounded virtual time to end.
+//   R3. Safety is checked all along, safety and liveness at the end. A run with too many events is a livelock.
+
+import { SeededIds } from "@tessera/testkit/seeded-ids";
+import { EventLog, type FaultKind, FaultPlan, SimBroker, SimRandom, SimScheduler } from "@tessera/testkit/sim";
+import { Cast, type CastWorld } from "./cast.ts";
+import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
+import { EffectLedger } from "./effect-ledger.ts";
+import { type FenceWatch, watchFences } from "./fence-watch.ts";
+import { heal, startNemesis } from "./nemesis.ts";
+import type { PlantedBug } from "./planted-bugs.ts";
+import type { SimStore } from "./store.ts";
+import { isDrained, makeProject, openWork, startWorkload, type Workload } from "./workload.ts";
+
+export interface SeedOptions {
+  /** These faults and no others; null: a subset drawn from the seed. */
+  readonly only?: readonly FaultKind[] | null;
+  readonly onLine?: (line: string) => void;
+  /** A bug that is planted in the store. */
+  readonly bug?: PlantedBug;
+}
+
+export interface SeedResult {
+  readonly seed: number;
+  /** The rule that was broken, in words; null: none. */
+  readonly violation: string | null;
+  readonly hash: string;
+  readonly events: number;
+  readonly virtualMs: number;
+  readonly turns: number;
+  readonly cast: Readonly<Record<string, number>>;
+  /** Kind → chance. */
+  readonly plan: Readonly<Record<string, number>>;
+  /** Kind → how often it happened. */
+  readonly faults: Readonly<Record<string, number>>;
+  /** Doors of the kernel and what they answered, each once: `resume worker_lapsed`. */
+  readonly reached: readonly string[];
+  readonly lastEvents: readonly string[];
+}
+
+const EVENTS_MAX = 50_000;
+const CHECK_EVERY = 150;
+const LOOK_EVERY_MS = 2_000;
+const FAULTY_MS = [15_000, 60_000] as const;
+const HEALING_MS_MAX = 10 * 60_000;
+const LAST_SHOWN = 60;
+
+export async function runSeed(store: SimStore, seed: number, options: SeedOptions = {}): Promise<SeedResult> {
+  await store.reset();
+  const random = new SimRandom(seed);
+  const log = new EventLog(options.onLine ?? null);
+  const scheduler = new SimScheduler(random, log);
+  const faults = new FaultPlan(random, options.only ?? null);
+  const ledger = new EffectLedger();
+  const fences = watchFences(options.bug?.wrap?.(store.database) ?? store.database);
+  const reached = new Set<string>();
+  const onOutcome = (door: string, outcome: string) => void reached.add(`${door} ${outcome}`);
+  const base = { onOutcome, scheduler, random, log, faults, ledger, store: fences.database, ids: new SeededIds(seed) };
+  const world: CastWorld = { ...base, broker: new SimBroker(base) };
+  const cast = new Cast(world);
+  const size = {
+    worker: random.int(2, 3),
+    service: random.int(1, 2),
+    pmo: random.int(1, 2),
+    sweeper: random.int(1, 2),
+    agents: random.int(2, 5),
+    turns: random.int(3, 9),
+  };
+  const agents = await makeProject(world, size.agents);
+  for (const role of ["worker", "service", "pmo", "sweeper"] as const) {
+    for (let n = 0; n < size[role]; n++) cast.start(role);
+  }
+  const workload = startWorkload(world, cast, agents, size.turns);
+  startNemesis(world, cast);
+  const violation = await watchUnhandled(() => drive({ world, cast, workload, store, fences }));
+  return {
+    seed,
+    violation,
+    hash: log.digest(),
+    events: scheduler.happened,
+    virtualMs: Math.round(scheduler.nowMs),
+    turns: workload.asked.size,
+    cast: size,
+    plan: Object.fromEntries(faults.chances),
+    faults: Object.fromEntries(faults.counts),
+    reached: [...reached].toSorted(),
+    lastEvents: violation === null ? [] : log.last(LAST_SHOWN),
+  };
+}
+
+interface Run {
+  readonly world: CastWorld;
+  readonly cast: Cast;
+  readonly workload: Workload;
+  readonly store: SimStore;
+  readonly fences: FenceWatch;
+}
+
+async function drive(run: Run): Promise<string | null> {
+  const { world, cast, workload, store, fences } = run;
+  const { scheduler, random, faults } = world;
+  const faultyUntilMs = random.between(...FAULTY_MS);
+  let lookAtMs = 0;
+  await scheduler.settle();
+  while (scheduler.happened < EVENTS_MAX) {
+    if (!(await scheduler.step())) return "liveness: nothing can happen any more";
+    if (fences.violation() !== null) return `fence: ${fences.violation()}`;
+    if (scheduler.happened % CHECK_EVERY === 0) {
+      const broken = await store.violation(["safety"]);
+      if (broken !== null) return `safety: ${broken}`;
+    }
+    if (scheduler.nowMs < lookAtMs) continue;
+    lookAtMs = scheduler.nowMs + LOOK_EVERY_MS;
+    const isOver = workload.isOver() && (await isDrained(store.database)) && !scheduler.awaits(isToolWork);
+    if (!faults.isHealed && (isOver || scheduler.nowMs >= faultyUntilMs))
+      heal(world, cast.processes); // R2
+    else if (isOver) return await finalViolation(run);
+    if (scheduler.nowMs > faultyUntilMs + HEALING_MS_MAX) {
+      return `liveness: not drained within 10 virtual minutes of healing: ${await openWork(store.database)}`;
+    }
+  }
+  return `livelock: more than ${EVENTS_MAX} events: ${await openWork(store.database)}`;
+}
+
+async function finalViolation({ world, workload, store }: Run): Promise<string | null> {
+  const broken = await store.violation(["safety", "liveness"]);
+  if (broken !== null) return `after healing: ${broken}`;
+  const ledger = await ledgerDisagreement(store.database, world.ledger);
+  if (ledger !== null) return `effects: ${ledger}`;
+  return (await unendedTurn(store.database, workload.asked)) ?? (await wrongDepth(store.database));
+}
+
+function isToolWork(label: string): boolean {
+  return label.startsWith("tool ");
+}
+
+/** A promise that nobody looks after is a violation like any other. */
+async function watchUnhandled(work: () => Promise<string | null>): Promise<string | null> {
+  let unhandled: string | null = null;
+  const hear = (reason: unknown) => {
+    unhandled ??= `unhandled rejection: ${reason instanceof Error ? reason.stack : String(reason)}`;
+  };
+  process.on("unhandledRejection", hear);
+  try {
+    return (await work()) ?? unhandled;
+  } finally {
+    process.off("unhandledRejection", hear);
+  }
+}

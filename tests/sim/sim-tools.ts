@@ -1,0 +1,86 @@
+// The tools of the simulation: every effect, with and without reconcile, in a service and beside the turn.
+//
+//   T1. A handler waits, has its effect, and waits again: a death or a pause can come before, between and after.
+//   T2. A tool that is told to stop may not listen.
+
+import type { FaultPlan, SimProcess, SimRandom, SimScheduler } from "@tessera/testkit/sim";
+import { type DefinedTool, defineTool, type ToolContext, ToolError } from "@tessera/tool";
+import type { EffectLedger } from "./effect-ledger.ts";
+
+export const SERVICE_TARGET = "simtools";
+const PLACEMENTS = ["service", "inline"] as const;
+const EFFECTS = ["read", "idempotent", "once"] as const;
+const TIMEOUT_MS = 4_000;
+const WORK_MS_MAX = 400;
+const SLOW_MS = [1_000, 30_000] as const;
+
+export interface ToolWorld {
+  readonly scheduler: SimScheduler;
+  readonly random: SimRandom;
+  readonly faults: FaultPlan;
+  readonly ledger: EffectLedger;
+}
+
+/** The tools as `process` runs them. */
+export function simTools(world: ToolWorld, process: SimProcess): DefinedTool[] {
+  const tools: DefinedTool[] = [];
+  for (const placement of PLACEMENTS) {
+    for (const effect of EFFECTS) {
+      tools.push(simTool(world, process, { placement, effect, canReconcile: false, ends: false }));
+    }
+    tools.push(simTool(world, process, { placement, effect: "once", canReconcile: true, ends: false }));
+  }
+  tools.push(simTool(world, process, { placement: "service", effect: "idempotent", canReconcile: false, ends: true }));
+  return tools;
+}
+
+interface Kind {
+  readonly placement: (typeof PLACEMENTS)[number];
+  readonly effect: (typeof EFFECTS)[number];
+  readonly canReconcile: boolean;
+  /** Its result ends the turn. */
+  readonly ends: boolean;
+}
+
+function simTool(world: ToolWorld, process: SimProcess, kind: Kind): DefinedTool {
+  const { scheduler, random, faults, ledger } = world;
+  const { placement, effect, canReconcile, ends } = kind;
+  const action = `${effect}${canReconcile ? "_reconciled" : ""}${ends ? "_last" : ""}`;
+  const name = `${placement}__${action}`;
+  const work = (ctx: ToolContext) => {
+    const ms = faults.hits("tool.slow") ? random.between(...SLOW_MS) : random.int(0, WORK_MS_MAX);
+    const listens = random.chance(0.5); // T2
+    return new Promise<void>((resolve, reject) => {
+      scheduler.schedule(process, ms, `tool ${name}`, resolve);
+      if (listens) ctx.signal.addEventListener("abort", () => reject(new ToolError("stopped", { code: "canceled" })));
+    });
+  };
+  return defineTool({
+    name,
+    effect,
+    placement,
+    timeoutMs: TIMEOUT_MS,
+    parameters: { type: "object", properties: { n: { type: "integer" } }, required: ["n"] },
+    ...(placement === "service" ? { target: SERVICE_TARGET } : {}),
+    ...(ends ? { afterExecution: "terminate" as const } : {}),
+    handler: async (ctx: ToolContext) => {
+      await work(ctx); // T1
+      if (faults.hits("tool.error"))
+        throw new ToolError("it did not work", { code: "E_SIM", retryable: random.chance(0.5) });
+      const { toolCallId, idempotencyKey, attempt } = ctx;
+      if (!ledger.apply(toolCallId, { toolName: name, idempotencyKey, attempt }))
+        throw new ToolError("given up", { code: "E_SIM" });
+      await work(ctx);
+      return { done: true };
+    },
+    ...(canReconcile
+      ? {
+          reconcile: async (ctx: ToolContext) => {
+            await work(ctx);
+            const isDone = ledger.settle(ctx.toolCallId, ctx.attempt);
+            return isDone ? { outcome: "done" as const, output: { done: true } } : { outcome: "not_done" as const };
+          },
+        }
+      : {}),
+  } as never) as unknown as DefinedTool;
+}

@@ -1,0 +1,146 @@
+// What a run is asked to do: a project with tools and agents, turns over half a minute, some of them stopped.
+//
+//   W1. The project is made without faults; asking for turns goes over a process that meets them like all others and asks
+//       again until it is answered.
+
+import { type AgentProfile, deployProfiles } from "@tessera/agent";
+import { type Database, type Ids, type Kernel, openKernel } from "@tessera/kernel";
+import { SimProcess } from "@tessera/testkit/sim";
+import type { Cast, CastWorld } from "./cast.ts";
+import { BOSS, HELPER } from "./sim-model.ts";
+import { simTools } from "./sim-tools.ts";
+
+export const PROJECT = "sim";
+const WORKER_TARGET = "worker_generic";
+const ASK_MS_MAX = 15_000;
+const STOP_MS_MAX = 20_000;
+const STOP_CHANCE = 0.2;
+const AGAIN_MS = 1_000;
+
+const PROFILE: AgentProfile = {
+  schema_version: 1,
+  name: HELPER,
+  description: "",
+  worker_target: WORKER_TARGET,
+  tags: [],
+  model: { provider: "scripted", model: "sim" },
+  system_prompt: "",
+  allowed_tools: null,
+  allowed_internal_tools: [],
+  must_end_with: [],
+  required_tools: [],
+  delegation_policy: null,
+  max_steps: 4,
+  extensions: [],
+  swarm: null,
+};
+const BOSS_PROFILE: AgentProfile = {
+  ...PROFILE,
+  name: BOSS,
+  allowed_internal_tools: ["fork_join"],
+  delegation_policy: { target_tags: [], target_profiles: null },
+};
+
+/** Makes the project; answers the agents (W1). */
+export async function makeProject(world: CastWorld, agents: number): Promise<string[]> {
+  const { store, ids, scheduler } = world;
+  const maker = new SimProcess(scheduler, { name: "maker", role: "maker", rate: 1 });
+  const kernel = openKernel({ database: store, bus: SILENT_BUS, clock: maker.clock, ids });
+  await kernel.putProject({ project_id: PROJECT });
+  for (const { definition } of simTools(world, maker))
+    await kernel.putTool({ project_id: PROJECT, ...definition } as never);
+  const { profiles } = await deployProfiles(kernel, PROJECT, [PROFILE, BOSS_PROFILE]);
+  const made = Array.from({ length: agents }, (_, n) => ({ agent_id: `agent${n}`, profile: profiles[n % 2] }));
+  for (const { agent_id, profile } of made) {
+    if (profile === undefined) throw new Error("the profiles were not deployed");
+    const metadata = { agent_name: profile.name, instance_key: agent_id };
+    const row = { project_id: PROJECT, agent_id, worker_target: WORKER_TARGET, profile_box_id: profile.profile_box_id };
+    const outcome = await kernel.putAgent({ ...row, metadata });
+    if (outcome.outcome === "rejected") throw new Error(`no agent: ${outcome.code}`);
+  }
+  return made.map(({ agent_id }) => agent_id);
+}
+
+export interface Workload {
+  /** Turns that were asked for and answered for. */
+  readonly asked: ReadonlySet<string>;
+  isOver(): boolean;
+}
+
+export function startWorkload(world: CastWorld, cast: Cast, agents: readonly string[], turns: number): Workload {
+  const { scheduler, random, ids } = world;
+  const { process, kernel } = cast.create("client");
+  const asked = new Set<string>();
+  let open = turns;
+  for (let n = 0; n < turns; n++) {
+    const agent_id = random.pick(agents);
+    const agent_turn_id = ids.mint("turn");
+    const stopAfterMs = random.chance(STOP_CHANCE) ? random.between(0, STOP_MS_MAX) : null;
+    scheduler.schedule(process, random.between(0, ASK_MS_MAX), "ask", async () => {
+      void ask(kernel, ids, { agent_id, agent_turn_id }).then(() => {
+        asked.add(agent_turn_id);
+        if (stopAfterMs === null) open -= 1;
+        else scheduler.schedule(process, stopAfterMs, "stop", () => void stop(agent_turn_id));
+      });
+    });
+  }
+
+  async function ask(port: Kernel, mint: Ids, turn: { agent_id: string; agent_turn_id: string }): Promise<void> {
+    const card = {
+      card_id: mint.mint("card"),
+      type: "task.instruction",
+      author_id: "sys.sim",
+      content: { text: "go" },
+    };
+    await untilAnswered(async () => {
+      const outcome = await port.enqueueTurn({ project_id: PROJECT, ...turn, context_cards: [card] });
+      if (outcome.outcome === "rejected") throw new Error(`the turn was refused: ${outcome.code}`);
+    });
+  }
+  async function stop(agent_turn_id: string): Promise<void> {
+    await untilAnswered(() => kernel.stopTurn({ project_id: PROJECT, agent_turn_id, reason: "sim" }));
+    open -= 1;
+  }
+  async function untilAnswered(work: () => Promise<unknown>): Promise<void> {
+    for (;;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        world.log.add(`  asking again: ${String(error)}`);
+        await new Promise<void>((resolve) => void process.clock.after(AGAIN_MS, resolve));
+      }
+    }
+  }
+  return { asked, isOver: () => open === 0 };
+}
+
+const SILENT_BUS = {
+  capabilities: { kind: "memory", messageBytesMax: 1, exclusiveDurables: true, keepsForAbsent: false },
+  publish: async () => undefined,
+  subscribe: async () => ({ stop: async () => undefined }),
+  health: () => ({ connected: true, warnings: [] }),
+  close: async () => undefined,
+} as const satisfies Parameters<typeof openKernel>[0]["bus"];
+
+/** Whether nothing is under way any more. */
+export async function isDrained(store: Database): Promise<boolean> {
+  const [row] = await store.query<{ open: boolean }>(`
+    select exists (select 1 from state.agent_turns where ended_at is null)
+        or exists (select 1 from state.calls where wait_status = 'waiting')
+        or exists (select 1 from state.pmo_batches where status = 'running') as open`);
+  return row?.open === false;
+}
+
+/** What is under way and should not be, for the message of a run that does not end. */
+export async function openWork(store: Database): Promise<string> {
+  const turns = await store.query(`
+    select t.agent_turn_id, t.status, h.status::text as head, h.holder, h.turn_epoch, h.step_id, h.open_calls, n.status as inbox, n.due_at
+      from state.agent_turns t left join state.agent_state_head h on h.active_agent_turn_id = t.agent_turn_id
+      left join state.inbox n on n.inbox_id = t.agent_turn_id
+     where t.ended_at is null order by t.created_at limit 3`);
+  const calls = await store.query(`
+    select tool_call_id, tool_name, wait_status::text as wait, claimed_by, attempt, due_at, deadline_at, batch_id
+      from state.calls where wait_status = 'waiting' order by created_at limit 3`);
+  return `open turns ${JSON.stringify(turns)}, waiting calls ${JSON.stringify(calls)}`;
+}
