@@ -7,6 +7,9 @@ import { defineConfig } from "vitest/config";
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
+/** Tests of tests: whether planted bugs are noticed takes minutes. Run by `npm run test:long`. */
+const LONG = ["packages/kernel/test/model/wrong-kernels.test.ts", "tests/sim/planted.test.ts"];
+const isLong = process.env.TESSERA_LONG === "1";
 
 export default defineConfig({
   test: {
@@ -17,23 +20,32 @@ export default defineConfig({
       project("unit", {
         include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "tests/layering/**/*.test.ts"],
       }),
-      project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
-      project("postgres", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "postgres" }, globalSetup: SERVERS }),
+      project("pglite", { include: KERNEL, exclude: LONG, env: { TESSERA_TEST_ENGINE: "pglite" } }),
+      project("postgres", {
+        include: KERNEL,
+        exclude: LONG,
+        env: { TESSERA_TEST_ENGINE: "postgres" },
+        globalSetup: SERVERS,
+      }),
       project("cli", { include: ["tests/cli/**/*.test.ts"] }),
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      project("sim", { include: ["tests/sim/**/*.test.ts"], exclude: LONG }),
+      project("fuzz", { include: ["tests/fuzz/**/*.test.ts"], env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
       // Each file starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      ...(isLong ? [project("long", { include: LONG, env: { TESSERA_TEST_ENGINE: "pglite" } })] : []),
     ],
   },
 });
 
 interface ProjectOptions {
   readonly include: string[];
+  readonly exclude?: string[];
   readonly env?: Record<string, string>;
   readonly globalSetup?: string[];
   readonly fileParallelism?: boolean;

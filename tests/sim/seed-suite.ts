@@ -1,4 +1,4 @@
-// The tests that both halves of CI's seeds share.
+// The tests that the files with CI's seeds share.
 
 import { expect, it } from "vitest";
 import type { SeedResult } from "./run-seed.ts";

@@ -1,4 +1,4 @@
-// The first half of CI's seeds, and whether they go everywhere: a simulation that never meets a situation says nothing
+// Most of CI's seeds, and whether they go everywhere: a simulation that never meets a situation says nothing
 // about it.
 
 import { FAULT_KINDS } from "@tessera/testkit/sim";

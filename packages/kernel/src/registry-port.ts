@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
-import { answering, checkIds, gateCard } from "./request-gate.ts";
+import { answering, checkIds, gateCard, gateDefinition } from "./request-gate.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
 
 export interface AgentRecord {
@@ -93,7 +93,11 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
         checkIds({ project_id: agent.project_id, agent_id: agent.agent_id, worker_target: agent.worker_target });
         return await putAgent(agent);
       }),
-    putTool: (tool) => putTool({ ...tool, digest: toolDigest(tool) }),
+    putTool: (tool) =>
+      answering(async () => {
+        const gated = gateTool(tool);
+        return await putTool({ ...gated, digest: toolDigest(gated) });
+      }),
     removeTool: (tool) => putTool({ ...tool, removed: true }) as Promise<WriteOutcome>,
     putCard: (card) => answering(async () => await putCard(gateCard(card))),
     putBox: (box) =>
@@ -103,6 +107,17 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
       }),
     bindTarget: (binding) => bindTarget(binding),
     putDeadLetter: (letter) => putDeadLetter(letter),
+  };
+}
+
+/** Before the digest is made: writing it walks into whatever the values hold. */
+function gateTool(tool: ToolDefinition & ToolExpectation): ToolDefinition & ToolExpectation {
+  checkIds({ project_id: tool.project_id });
+  const { parameters, options } = tool;
+  return {
+    ...tool,
+    ...(parameters === undefined ? {} : { parameters: gateDefinition(parameters) }),
+    ...(options === undefined ? {} : { options: gateDefinition(options) }),
   };
 }
 

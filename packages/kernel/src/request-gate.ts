@@ -7,9 +7,11 @@ import {
   ARGUMENTS_BYTES_MAX,
   CARD_METADATA_BYTES_MAX,
   CGError,
+  ENVELOPE_DEPTH_EXTRA,
   type JsonObject as GatedObject,
   gateJson,
   isCardType,
+  JSON_DEPTH_MAX,
   parseId,
   parseSubject,
   validateCardContent,
@@ -83,6 +85,14 @@ function gateMetadata(metadata: JsonObject): JsonObject {
 
 export function gateArguments(value: unknown): GatedObject {
   return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as GatedObject;
+}
+
+/** A part of a tool's definition. Its author's limits are tighter; these keep the store whole whoever wrote it. */
+export function gateDefinition(part: JsonObject): JsonObject {
+  return gateJson(part, {
+    bytesMax: ARGUMENTS_BYTES_MAX,
+    depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA,
+  }) as unknown as JsonObject;
 }
 
 /** A turn's own settings: bounded like arguments, which they may hold. */

@@ -87,6 +87,14 @@ describe("an executor that dies mid-run", () => {
     expect((await fx.resumed(turn.agent_id, await fx.newWorker())).turn_epoch).toBe(turn.turn_epoch + 1);
   });
 
+  it("is noticed when its lease ends, also where the call had been rung for so long that rings are a minute apart", async () => {
+    const turn = await fx.suspended([{ effect: "read", timeout_ms: 600_000 }]);
+    for (const wait of [5_000, 5_000, 10_000, 20_000, 40_000]) await fx.later(wait);
+    await dieOnce(turn, "e1");
+    const call = await fx.kernel.reads.call(PROJECT, turn.calls[0]?.tool_call_id ?? "");
+    expect(call).toMatchObject({ claimed_by: null, attempt: 1 });
+  });
+
   it("lets a tool of effect once that can reconcile be asked what happened", async () => {
     const turn = await fx.suspended([{ effect: "once", can_reconcile: true, timeout_ms: 600_000 }]);
     const first = await dieOnce(turn, "e1");

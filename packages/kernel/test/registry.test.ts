@@ -31,6 +31,21 @@ describe("a tool definition", () => {
     expect(pinned?.description).toBe("searches");
   });
 
+  it("whose values are no JSON, or deeper than anybody reads, is refused and changes nothing", async () => {
+    let deep: Record<string, never> = {};
+    for (let level = 0; level < 20_000; level += 1) deep = { deep } as never;
+    const before = await fx.everything();
+    for (const [value, code] of [
+      [deep, "too_deep"],
+      [{ title: "\0" }, "schema_invalid"],
+      [JSON.parse('{"__proto__": 1}'), "forbidden_key"],
+    ] as const) {
+      expect(await fx.kernel.putTool({ ...definition, parameters: value })).toEqual({ outcome: "rejected", code });
+      expect(await fx.kernel.putTool({ ...definition, options: value })).toEqual({ outcome: "rejected", code });
+    }
+    expect(await fx.everything()).toBe(before);
+  });
+
   it("that is removed is gone from the list, and still there for the calls that pinned it", async () => {
     const put = await fx.kernel.putTool({ ...definition, tool_name: "gone" });
     const digest = put.outcome === "accepted" ? put.digest : "";

@@ -53,6 +53,7 @@ describe("making a context", () => {
     { recursion_depth: 1.5 },
     { trace_id: "xyz" },
     { trace_id: OTHER },
+    { trace_id: [] as unknown as string },
     { step_id: "../x" },
     { step_id: 5 as unknown as string },
   ])("refuses %o", (patch) => {

@@ -344,7 +344,8 @@ function wholeNumber(value: number | string | null | undefined, field: string): 
 /** The context's trace: as given, else that of the traceparent. Both must agree (X3). */
 function traceId(given: string | null | undefined, headers: Readonly<Record<string, string>>): string | null {
   const ofHeader = parseTraceparent(headers[HEADERS.traceparent])?.trace_id ?? null;
-  if (given === null || given === undefined || given.trim() === "") return ofHeader;
+  if (given === null || given === undefined) return ofHeader;
+  if (typeof given === "string" && given.trim() === "") return ofHeader;
   const trace_id = normalizeTraceId(given);
   if (trace_id === null || (ofHeader !== null && ofHeader !== trace_id)) {
     const why = trace_id === null ? "is not 32 hex digits" : "and traceparent name different traces";

@@ -125,3 +125,11 @@ const CLASSES: Record<ErrorClass, new (message: string, options: CGErrorSubclass
 export function errorOf(code: ErrorCode, message: string, options: CGErrorOptions = {}): CGError {
   return new CLASSES[ERROR_CATALOGUE[code].class](message, { ...options, code });
 }
+
+const QUOTED_CHARS_MAX = 200;
+
+/** A text for a message: escaped first and cut then, because a character may take six when it is escaped. */
+export function quoted(text: string): string {
+  const whole = JSON.stringify(text);
+  return whole.length <= QUOTED_CHARS_MAX ? whole : `${whole.slice(0, QUOTED_CHARS_MAX).toWellFormed()}…`;
+}

@@ -87,6 +87,15 @@ test("foreign headers are kept, empty names and null values are not", () => {
   });
 });
 
+test.each([{ toString: 1, valueOf: 1 }, Object.create(null), ["a"], Symbol("s")])(
+  "a value that is no text is refused, whatever its name: %#",
+  (value) => {
+    expect(() => normalizeHeaders({ "X-Other": value })).toThrow(violation);
+    expect(() => normalizeHeaders({ "CG-Agent-Id": value })).toThrow(violation);
+    expect(() => getHeader({ "CG-Agent-Id": value }, HEADERS.agent_id)).toThrow(violation);
+  },
+);
+
 test("proofs of authority are taken out in any casing", () => {
   expect(withoutSecretHeaders({ "cg-call-ticket": "t", "CG-Report-Capability": "c", "CG-Agent-Id": "a" })).toEqual({
     "CG-Agent-Id": "a",

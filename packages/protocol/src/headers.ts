@@ -5,7 +5,7 @@
 //       whoever reads the last would see two different identities. (A Bus joins repeated values with "\n".)
 //   H3. Integers are canonical decimal digits. `-1`, `1.5`, `1e3`, `007` and anything above 2^53 - 1 are violations.
 
-import { ProtocolViolation } from "./errors.ts";
+import { ProtocolViolation, quoted } from "./errors.ts";
 import { TRACESTATE_CHARS_MAX } from "./limits.ts";
 
 export const HEADERS = {
@@ -50,7 +50,7 @@ const NAME_BY_LOWER_CASE: ReadonlyMap<string, HeaderName> = new Map(
 );
 
 /** Copies `raw` with our names in their exact casing and values trimmed. Entries with an empty name, a null value or
- *  (for our names) an empty value are dropped; other values are turned into strings. */
+ *  (for our names) an empty value are dropped; numbers and booleans are turned into strings, anything else is refused. */
 export function normalizeHeaders(raw: Readonly<Record<string, unknown>> | null | undefined): Record<string, string> {
   const headers: Record<string, string> = Object.create(null);
   for (const [key, value] of Object.entries(raw ?? {})) {
@@ -58,10 +58,10 @@ export function normalizeHeaders(raw: Readonly<Record<string, unknown>> | null |
     if (name === "" || value === null || value === undefined) continue;
     const known = NAME_BY_LOWER_CASE.get(name.toLowerCase());
     if (known === undefined) {
-      headers[name] = String(value).trim();
+      headers[name] = textOf(name, value).trim();
       continue;
     }
-    const single = singleValue(known, String(value), headers[known]);
+    const single = singleValue(known, textOf(known, value), headers[known]);
     if (single !== "") headers[known] = single;
   }
   return headers;
@@ -73,7 +73,7 @@ export function getHeader(raw: Readonly<Record<string, unknown>>, name: HeaderNa
   let found: string | undefined;
   for (const [key, value] of Object.entries(raw)) {
     if (value === null || value === undefined || key.trim().toLowerCase() !== wanted) continue;
-    found = singleValue(name, String(value), found);
+    found = singleValue(name, textOf(name, value), found);
   }
   return found === undefined || found === "" ? null : found;
 }
@@ -109,6 +109,13 @@ export function parseCanonicalInteger(text: string): number | null {
 export function withoutSecretHeaders(headers: Headers): Record<string, string> {
   const secret = new Set(SECRET_HEADERS.map((name) => name.toLowerCase()));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !secret.has(name.trim().toLowerCase())));
+}
+
+/** Stored headers are JSON, in which anybody may have put an object; there is no text that all readers would make of one. */
+function textOf(name: string, value: unknown): string {
+  if (typeof value === "string") return value;
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  throw new ProtocolViolation(`header ${quoted(name)} must be a text`, { details: { header: name.slice(0, 64) } });
 }
 
 /** Folds the values of one header into one (H2). W3C lets `tracestate` be split over several headers: those are joined. */

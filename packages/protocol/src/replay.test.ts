@@ -56,6 +56,7 @@ describe("a row cannot be replayed", () => {
     ["with headers as a list", { context_headers: [] }, "protocol_violation"],
     ["without a traceparent", { context_headers: { "CG-Recursion-Depth": "2" } }, "protocol_violation"],
     ["with a broken traceparent", { context_headers: { ...headers, traceparent: "x" } }, "protocol_violation"],
+    ["with an object as a header", { context_headers: { ...headers, x: { toString: 1 } } }, "protocol_violation"],
     ["without a depth", { context_headers: { traceparent: headers.traceparent } }, "protocol_violation"],
     ["with a control field in its payload", { payload: { agent_turn_id: "turn_1" } }, "protocol_violation"],
     ["with a sender in its payload", { payload: { source_agent_id: "a0" } }, "protocol_violation"],

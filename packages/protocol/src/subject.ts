@@ -5,7 +5,7 @@
 //   S2. Parsing answers null for what is not ours and never throws; `classifySubject` says why.
 //   S3. What `formatSubject` builds, `parseSubject` reads back equal.
 
-import { ProtocolViolation } from "./errors.ts";
+import { ProtocolViolation, quoted } from "./errors.ts";
 import { SUBJECT_CHARS_MAX, SUBJECT_TOKENS_MAX } from "./limits.ts";
 
 /** The version that is emitted. */
@@ -85,7 +85,7 @@ export function formatSubject(parts: Omit<SubjectParts, "version"> & { readonly 
   // A dot inside project, channel or target would shift every token after it, so the parts are compared, not only parsed.
   const isSame = read?.project_id === project_id && read.channel_id === channel_id && read.target === target;
   if (!isSame) {
-    throw new ProtocolViolation(`cannot build a subject: ${JSON.stringify(subject.slice(0, 200))} is not legal`, {
+    throw new ProtocolViolation(`cannot build a subject: ${quoted(subject)} is not legal`, {
       code: "invalid_subject",
     });
   }

@@ -52,6 +52,16 @@ describe("a template is refused when", () => {
   });
 });
 
+test("what is wrong is told in a short message, however long the template", () => {
+  for (const token of ["\0".repeat(5_000), "x".repeat(5_000), "\ud800".repeat(5_000)]) {
+    const refused = expect.objectContaining({ message: expect.stringMatching(/^.{1,600}$/) });
+    expect(() => parseTargetSubject(`cg.v1r4.{project_id}.{channel_id}.cmd.tool.${token}.y`)).toThrow(refused);
+    expect(() =>
+      renderTargetSubject("cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.y", { ...values, project_id: token }),
+    ).toThrow(refused);
+  }
+});
+
 test("a value that is not one token cannot be rendered in", () => {
   const template = "cg.v1r4.{project_id}.{channel_id}.cmd.tool.{agent_id}.run";
   expect(() => renderTargetSubject(template, { ...values, agent_id: "tool.x" })).toThrow(

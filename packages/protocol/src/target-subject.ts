@@ -7,7 +7,7 @@
 //       current one.
 //   T4. A literal project must be the tool's own, or one project could address another's tools.
 
-import { BadRequest } from "./errors.ts";
+import { BadRequest, quoted } from "./errors.ts";
 import {
   formatSubject,
   isToken,
@@ -56,7 +56,7 @@ export function parseTargetSubject(template: string, owner: { readonly project_i
     throw refusal(template, "it names another project");
   }
   for (const token of [target, action]) {
-    if (!isToken(token.replace(PLACEHOLDER, "x"))) throw refusal(template, `${JSON.stringify(token)} is not one token`);
+    if (!isToken(token.replace(PLACEHOLDER, "x"))) throw refusal(template, `${quoted(token)} is not one token`);
   }
   return { version: known, project_id, channel_id, target, action };
 }
@@ -98,7 +98,7 @@ function substitute(token: string, values: TargetSubjectValues): string {
 }
 
 function refusal(template: string, why: string): BadRequest {
-  return new BadRequest(`target_subject ${JSON.stringify(template.slice(0, 200))} cannot be used: ${why}`, {
+  return new BadRequest(`target_subject ${quoted(template)} cannot be used: ${why}`, {
     code: "invalid_target_subject",
     details: { target_subject: template.slice(0, 200) },
   });

@@ -78,7 +78,10 @@ begin
   ), claimed as (
     update state.calls c
        set attempt = c.attempt + d.attempts, claimed_by = d.executor, principal = d.asked_by, claim_id = d.asked_claim, claimed_at = moment,
-           lease_until = d.new_lease, cap_sha256 = d.cap_sha256
+           lease_until = d.new_lease, cap_sha256 = d.cap_sha256,
+           -- Unchanged for a call that was taken soon, so that this update stays heap-only (S2). One that was rung for long is looked
+           -- at again only after a minute: a lost executor must be noticed when its lease ends.
+           due_at = least(c.due_at, d.new_lease)
       from claim d
      where c.tool_call_id = d.tool_call_id
   )

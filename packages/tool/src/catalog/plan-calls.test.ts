@@ -282,3 +282,9 @@ function cyclic(): object {
   value.self = value;
   return value;
 }
+
+it("a name that no text can be made of is refused like any other that is not offered", () => {
+  for (const name of [Object.create(null), { toString: 1 }, Symbol("s"), 5, null]) {
+    expect(refusalOf(planOne(name as string, {}))).toBe("tool_not_in_catalog");
+  }
+});

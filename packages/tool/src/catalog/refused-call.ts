@@ -67,7 +67,8 @@ export function refusedCall(
 }
 
 export function notInCatalog(name: unknown, offered: readonly string[]): CGError {
-  const shown = JSON.stringify(String(name).slice(0, 64).toWellFormed());
+  // A model's client may hand over anything as a name, also what no text can be made of.
+  const shown = JSON.stringify(typeof name === "string" ? name.slice(0, 64).toWellFormed() : typeof name);
   return errorOf("tool_not_in_catalog", `there is no tool ${shown} in this step`, {
     details: {
       code: "E_TOOL_NOT_IN_CATALOG",

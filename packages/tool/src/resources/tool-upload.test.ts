@@ -231,3 +231,13 @@ it("newlines, tabs and scripts that read from right to left are fine in a descri
   const text = tool('description: "a\\n\\tb שלום مرحبا 👍 é"');
   expect(parseToolUpload(text, OPTIONS).definitions[0]?.description).toBe("a\n\tb שלום مرحبا 👍 é");
 });
+
+it("tens of thousands of keys that nobody knows are each named, and soon", () => {
+  const keys = Array.from({ length: 20_000 }, (_, n) => `${n.toString(36)}_: 0`).join("\n");
+  const text = `tool_name: t\ntarget_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.a.b\nafter_execution: suspend\n${keys}\n`;
+  const startedAt = performance.now();
+  const { ignored } = parseToolUpload(text, { projectId: "p1" });
+  expect(performance.now() - startedAt).toBeLessThan(8_000); // below a second; looking through all keys for each took 10
+  expect(ignored).toHaveLength(20_000);
+  expect(ignored.at(-1)).toMatchObject({ line: 20_003, column: 1 });
+});

@@ -3,10 +3,14 @@
 //   D1. The value is JSON: what came through the JSON gate, in null-prototype objects.
 //   D2. `locate` answers for every pointer. What is not there is located at its nearest ancestor that is, so that
 //       "missing field" points to the mapping that lacks it.
+//   D3. Locating costs the depth of the pointer, not the size of its mappings: a document may hold tens of thousands of keys
+//       that nobody knows, and each of them is located.
 
 import type { JsonValue } from "@tessera/protocol";
-import { type Document, isAlias, isMap, isScalar, isSeq, type ParsedNode } from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, type ParsedNode, type YAMLMap } from "yaml";
 import type { Place } from "./place.ts";
+
+type ParsedPair = YAMLMap.Parsed["items"][number];
 
 export interface YamlDocument {
   readonly file: string;
@@ -27,7 +31,7 @@ export function offsetOf(document: Document.Parsed, pointer: string, part: "valu
       : node;
     let key: ParsedNode | null = null;
     if (isMap(container)) {
-      const pair = container.items.find((item) => isScalar(item.key) && String(item.key.value) === segment);
+      const pair = pairsOf(container).get(segment);
       if (pair === undefined) return offset;
       key = pair.key as ParsedNode;
       node = (pair.value ?? null) as ParsedNode | null;
@@ -44,6 +48,21 @@ export function offsetOf(document: Document.Parsed, pointer: string, part: "valu
     offset = (part === "key" ? (ofKey ?? ofValue) : (ofValue ?? ofKey)) ?? offset;
   }
   return offset;
+}
+
+/** Looked up by a table that is made once (D3). */
+const tables = new WeakMap<YAMLMap.Parsed, ReadonlyMap<string, ParsedPair>>();
+
+function pairsOf(mapping: YAMLMap.Parsed): ReadonlyMap<string, ParsedPair> {
+  const known = tables.get(mapping);
+  if (known !== undefined) return known;
+  const pairs = new Map<string, ParsedPair>();
+  for (const pair of mapping.items) {
+    const name = isScalar(pair.key) ? String(pair.key.value) : null;
+    if (name !== null && !pairs.has(name)) pairs.set(name, pair);
+  }
+  tables.set(mapping, pairs);
+  return pairs;
 }
 
 function startOf(node: ParsedNode | null): number | null {

@@ -1,0 +1,223 @@
+// From random numbers to operations. A command is a kind and a few numbers; which agent, turn or call they mean is decided
+// when it runs, from what the model then holds, so that most commands do something and shrinking keeps their meaning.
+//
+//   C1. The same numbers and the same model give the same operation.
+//   C2. Half of the commands are `work`: the next sensible step of somebody. Without them most sequences would stay shallow.
+//   C3. About one choice in eight is deliberately wrong: a stale epoch, a settled call, a forged secret.
+
+import { type Agent, agentOf, type Call, type CallSpec, isAlive, type Model } from "./model-state.ts";
+import type { Hold } from "./model-turns.ts";
+import type { Kind, Operation } from "./operations.ts";
+
+export interface Choice {
+  /** `work`: whatever makes sense now. */
+  readonly kind: Kind | "work";
+  /** Whom it is about. */
+  readonly whom: number;
+  /** How wrong it is (C3): 0 means wrong. */
+  readonly luck: number;
+  readonly detail: number;
+  readonly calls: readonly number[];
+}
+
+const DELAYS_MS = [
+  1, 400, 1_000, 1_000, 2_000, 2_000, 5_000, 5_000, 9_000, 9_000, 15_000, 16_000, 31_000, 61_000,
+] as const;
+const RESULTS = ["success tag0", "success tag1", "success tag2", "failed boom"] as const;
+
+export function operationOf(model: Model, choice: Choice): Operation | null {
+  const { kind, whom, luck, detail } = choice;
+  const isWrong = luck % 8 === 0;
+  switch (kind) {
+    case "work": {
+      const sensible = nth(sensibleKinds(model), detail);
+      return sensible === null ? null : operationOf(model, { ...choice, kind: sensible });
+    }
+    case "enqueue": {
+      const ids = Object.keys(model.turns);
+      const agent = nth(Object.keys(model.agents), whom);
+      const turn = isWrong ? nth(ids, detail) : `${model.project}_t${ids.length}`;
+      const parent = detail % 3 === 0 ? nth(ids, detail >> 2) : null;
+      return agent === null || turn === null ? null : { kind, agent, turn, parent };
+    }
+    case "resume": {
+      const ready = Object.values(model.agents).filter((agent) => isReady(model, agent));
+      const agent =
+        isWrong || ready.length === 0 ? agentWith(model, whom, ["suspended"]) : (ready[whom % ready.length] as Agent);
+      const alive = model.places.filter((worker) => isAlive(model, worker));
+      const worker = nth(luck % 16 === 0 || alive.length === 0 ? Object.keys(model.workers) : alive, detail);
+      return worker === null ? null : { kind, agent: agent.id, worker, reclaim: detail % 9 === 0 };
+    }
+    case "suspend":
+      return suspendOf(model, choice);
+    case "applyResults": {
+      const running = Object.values(model.agents).filter(
+        (agent) => agent.status === "running" && agent.open.length > 0,
+      );
+      const agent = nth(isWrong || running.length === 0 ? Object.values(model.agents) : running, whom);
+      const hold = agent === null ? null : holdOf(model, agent, luck);
+      const step = lastStep(model, hold);
+      if (agent === null || hold === null || step === null) return null;
+      const results = detail % 6 === 0 ? agent.open.slice(1) : agent.open;
+      return { kind, ...hold, step: detail % 11 === 0 ? `${step}x` : step, results };
+    }
+    case "finish":
+    case "defer": {
+      const hold = holdOf(model, agentWith(model, whom, ["running"]), luck);
+      if (hold === null) return null;
+      if (kind === "defer")
+        return { kind, ...hold, reason: detail % 2 === 0 ? "state_not_found" : "resume_cas_failed_running" };
+      return {
+        kind,
+        ...hold,
+        status: detail % 4 === 0 ? "failed" : "success",
+        deliverable: `${hold.turn}_d${detail % 2}`,
+      };
+    }
+    case "stop": {
+      const living = Object.values(model.turns).filter(({ status }) => status === "queued" || status === "active");
+      const turn = nth(isWrong ? Object.values(model.turns) : living, whom);
+      return turn === null ? null : { kind, turn: turn.id };
+    }
+    case "open": {
+      const call = callWith(
+        model,
+        whom,
+        isWrong,
+        (call) => !call.local && call.wait === "waiting" && call.claimedBy === null,
+      );
+      if (call === null || call.local) return null;
+      const last = call.tickets.length - 1;
+      const ticket =
+        luck % 8 === 1 ? (detail % 2 === 0 ? "forged" : "other") : luck % 8 === 2 ? detail % (last + 1) : last;
+      // The answer of a claim may have been lost: its executor asks again with the same claim.
+      const isAgain = call.claimedBy !== null && call.claimId !== null && detail % 2 === 0;
+      const executor = isAgain ? (call.claimedBy ?? "") : `e${detail % 2}`;
+      const claimId = isAgain ? (call.claimId ?? "") : `${call.id}_${call.caps.length}`;
+      return { kind, call: call.id, ticket, executor, claimId, leaseMs: detail % 5 === 0 ? 60_000 : 15_000 };
+    }
+    case "renew":
+    case "saveCard":
+    case "report": {
+      const late = luck % 8 === 2 ? nth(lateCalls(model), whom) : null;
+      const call = late ?? callWith(model, whom, isWrong, (call) => call.wait === "waiting" && call.claimedBy !== null);
+      if (call === null || (kind === "renew" && call.local)) return null;
+      const use = { call: call.id, cap: capOf(call, luck, detail) };
+      const result = RESULTS[detail % RESULTS.length] ?? RESULTS[0];
+      if (kind === "renew") return { kind, ...use };
+      if (kind === "saveCard") return { kind, ...use, result };
+      if (detail % 7 === 0) return { kind, ...use, result: "failed later", isRetryable: true, isPointer: false };
+      return { kind, ...use, result, isRetryable: false, isPointer: detail % 5 === 0 };
+    }
+    case "renewWorker": {
+      const place = whom % 2;
+      const there = model.places[place] ?? "";
+      const isGone = model.workers[there]?.isLapsed === true && !isWrong;
+      return { kind, place, worker: isGone ? `${model.project}_w${Object.keys(model.workers).length}` : there };
+    }
+    case "retireWorker":
+      return { kind, worker: model.places[whom % 2] ?? "" };
+    case "advance": {
+      const ms = DELAYS_MS[detail % DELAYS_MS.length] ?? 1;
+      // Living workers send heartbeats; sometimes both have gone silent.
+      return { kind, ms, beats: isWrong ? [] : model.places.filter((worker) => isAlive(model, worker)) };
+    }
+    case "sweep":
+      return { kind };
+  }
+}
+
+const isReady = (model: Model, agent: Agent): boolean =>
+  agent.status === "dispatched" ||
+  (agent.status === "suspended" && agent.open.every((id) => model.calls[id]?.wait === "received"));
+
+/** C2: once for each reason to do it. */
+function sensibleKinds(model: Model): Kind[] {
+  const kinds: Kind[] = [];
+  for (const worker of model.places) if (!isAlive(model, worker)) kinds.push("renewWorker", "renewWorker");
+  for (const agent of Object.values(model.agents)) {
+    if (agent.status === "idle") kinds.push("enqueue");
+    if (isReady(model, agent)) kinds.push("resume", "resume");
+    if (agent.status === "running" && agent.open.length > 0) kinds.push("applyResults");
+    if (agent.status === "running" && agent.open.length === 0) kinds.push("suspend", "suspend", "suspend", "finish");
+  }
+  for (const call of Object.values(model.calls)) {
+    if (call.wait !== "waiting") continue;
+    if (call.claimedBy === null) kinds.push(call.local ? "resume" : "open");
+    else kinds.push("report");
+  }
+  return kinds;
+}
+
+function suspendOf(model: Model, { whom, luck, detail, calls }: Choice): Operation | null {
+  const agent = agentWith(model, whom, detail % 12 === 0 ? ["suspended"] : ["running"]);
+  const hold = holdOf(model, agent, luck);
+  if (hold === null) return null;
+  const steps = Object.values(model.turns).reduce((sum, turn) => sum + turn.steps.length, 0);
+  // The answer of a step may have been lost: its worker asks again with the same step and calls.
+  const last = detail % 12 === 0 || detail % 13 === 0 ? lastStep(model, hold) : null;
+  const isAgain = last !== null;
+  const step = last ?? `${model.project}_s${steps}`;
+  const first = Object.keys(model.calls).length;
+  const there = Object.values(model.calls).filter((call) => call.step === step && call.turn === hold.turn);
+  const specs = isAgain ? there : calls.map((number, n) => callSpec(`${model.project}_c${first + n}`, number, detail));
+  return { kind: "suspend", ...hold, step, calls: specs.map(plainSpec) };
+}
+
+const lastStep = (model: Model, hold: Hold | null): string | null =>
+  model.turns[hold?.turn ?? ""]?.steps.at(-1) ?? null;
+
+function callSpec(id: string, number: number, detail: number): CallSpec {
+  return {
+    id,
+    effect: (["read", "idempotent", "once"] as const)[number % 3] ?? "once",
+    local: detail % 4 === 1 || (detail % 4 === 2 && number % 2 === 0),
+    canReconcile: number % 5 === 0,
+    terminate: number % 11 === 0,
+    timeoutMs: [1_000, 30_000, 600_000][(number >> 2) % 3] ?? 1_000,
+    attemptsMax: 1 + ((number >> 3) % 3),
+  };
+}
+
+function plainSpec({ id, effect, local, canReconcile, terminate, timeoutMs, attemptsMax }: CallSpec): CallSpec {
+  return { id, effect, local, canReconcile, terminate, timeoutMs, attemptsMax };
+}
+
+function nth<T>(items: readonly T[], n: number): T | null {
+  return items[n % Math.max(items.length, 1)] ?? null;
+}
+
+function agentWith(model: Model, n: number, statuses: readonly string[]): Agent {
+  const all = Object.values(model.agents);
+  const fitting = all.filter((agent) => statuses.includes(agent.status));
+  return nth(fitting.length === 0 ? all : fitting, n) ?? agentOf(model, "");
+}
+
+function holdOf(model: Model, agent: Agent, luck: number): Hold | null {
+  const last = Object.values(model.turns).findLast((turn) => turn.agent === agent.id && turn.status !== "queued");
+  const turn = agent.turn ?? last?.id;
+  if (turn === undefined) return null;
+  return {
+    agent: agent.id,
+    turn,
+    epoch: luck % 8 === 0 ? agent.epoch - 1 : luck % 16 === 1 ? agent.epoch + 1 : agent.epoch,
+  };
+}
+
+/** A call that fits, or, to be wrong (C3), one that was claimed once and does not fit any more. */
+function callWith(model: Model, n: number, isWrong: boolean, fits: (call: Call) => boolean): Call | null {
+  return nth(
+    Object.values(model.calls).filter((call) => (isWrong ? call.caps.length > 0 && !fits(call) : fits(call))),
+    n,
+  );
+}
+
+/** Calls with an earlier holder that does not know that it lost them, or that its claim was answered again. */
+const lateCalls = (model: Model): Call[] =>
+  Object.values(model.calls).filter((call) => call.caps.some((cap) => cap !== "current"));
+
+function capOf(call: Call, luck: number, detail: number): number | "forged" | "other" {
+  if (call.caps.length === 0 || luck % 8 === 1) return detail % 2 === 0 ? "forged" : "other";
+  const late = call.caps.findLastIndex((cap) => cap !== "current");
+  return luck % 8 === 2 && late >= 0 ? late : call.caps.length - 1;
+}

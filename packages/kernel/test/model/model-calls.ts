@@ -1,0 +1,159 @@
+// The model of a call: claim, lease, report, deadline, and what the sweeper does for those that nobody looks after.
+
+import { LEASE_MS, RING_FIRST_MS, RING_MAX_MS } from "@tessera/protocol";
+import { type Agent, agentOf, type Call, callOf, isAlive, type Model, openCalls } from "./model-state.ts";
+
+export const BACKOFF_MS = 1_000;
+
+export const ringDelay = (rings: number): number => Math.min(RING_FIRST_MS * 2 ** rings, RING_MAX_MS);
+
+/** Whoever comes first settles a call; its result stands at the place that was reserved for it. */
+export function settle(call: Call, by: string, result: string): void {
+  call.wait = "received";
+  call.settledBy = by;
+  call.result = result;
+}
+
+export function claim(call: Call, by: string, claimId: string | null, leaseUntil: number): void {
+  call.attempt += 1;
+  call.claimedBy = by;
+  call.claimId = claimId;
+  call.leaseUntil = leaseUntil;
+  call.caps.push("current");
+}
+
+/** Gives a call back: whoever held it is stale from now on. */
+export function release(call: Call): void {
+  call.claimedBy = null;
+  call.claimId = null;
+  call.caps = call.caps.map((cap) => (cap === "current" ? "stale" : cap));
+}
+
+/** A dead executor's call, by what its tool declared. Answers whether it is to be run again. */
+export function lapse(model: Model, call: Call): boolean {
+  if (call.effect === "once" && !call.canReconcile) {
+    settle(call, "crash", "failed outcome_unknown");
+    return false;
+  }
+  if (call.attempt >= call.attemptsMax) {
+    settle(call, "crash", call.effect === "once" ? "failed outcome_unknown" : "failed tool_crashed");
+    model.deadLetters.push(`tool_crashed ${call.id}`);
+    return false;
+  }
+  release(call);
+  call.isToReconcile = call.effect === "once";
+  call.rings = 0;
+  call.due = model.now;
+  return true;
+}
+
+export function open(
+  model: Model,
+  op: { call: string; ticket: number | "forged" | "other"; executor: string; claimId: string; leaseMs: number },
+): string {
+  const call = callOf(model, op.call);
+  const attempt = typeof op.ticket === "number" ? call.tickets[op.ticket] : undefined;
+  if (attempt === undefined) return "rejected auth_failed";
+  if (call.wait !== "waiting") return "rejected already_settled";
+  if (call.claimedBy !== null && call.claimId === op.claimId) {
+    call.caps = call.caps.map((cap) => (cap === "current" ? "void" : cap));
+    call.caps.push("current");
+    call.leaseUntil = model.now + op.leaseMs;
+    call.due = Math.min(call.due, call.leaseUntil);
+    return `accepted attempt ${call.attempt}`;
+  }
+  if (call.claimedBy !== null) return "rejected already_claimed";
+  if (attempt <= call.attempt) return "rejected stale_attempt";
+  if (call.deadline <= model.now) return "rejected tool_timeout";
+  claim(call, op.executor, op.claimId, model.now + op.leaseMs);
+  call.due = Math.min(call.due, call.leaseUntil); // a lost executor is noticed when its lease ends
+  return `accepted attempt ${call.attempt}`;
+}
+
+export interface CapUse {
+  readonly call: string;
+  /** Of its call's capabilities; of another call; none at all. */
+  readonly cap: number | "forged" | "other";
+}
+
+/** The checks of every executor write, in their order: capability, settled, stale. Null: it may write. */
+function refused(call: Call, cap: CapUse["cap"]): string | null {
+  const standing = typeof cap === "number" ? call.caps[cap] : undefined;
+  if (standing === undefined || standing === "void") return "rejected auth_failed";
+  if (standing === "stale") return "rejected stale_attempt";
+  return call.wait === "waiting" ? null : "rejected already_settled";
+}
+
+export function renew(model: Model, op: CapUse): string {
+  const call = callOf(model, op.call);
+  const refusal = refused(call, op.cap);
+  if (refusal !== null) return refusal;
+  call.leaseUntil = Math.max(call.leaseUntil, model.now + LEASE_MS); // a heartbeat never shortens a lease
+  return "accepted";
+}
+
+export function saveCard(model: Model, op: CapUse & { result: string }): string {
+  const call = callOf(model, op.call);
+  const refusal = refused(call, op.cap);
+  if (refusal !== null) return refusal;
+  const saved = call.saved[op.cap as number];
+  if (saved !== undefined && saved !== op.result) return "rejected conflict";
+  call.saved[op.cap as number] = op.result;
+  return "accepted";
+}
+
+/** `result`: "success", "failed boom", or a failure that may be tried again; `pointed` names a card saved before. */
+export function report(
+  model: Model,
+  op: CapUse & { result: string; isRetryable: boolean; isPointer: boolean },
+): string {
+  const call = callOf(model, op.call);
+  const refusal = refused(call, op.cap);
+  const isMine = refusal === "rejected already_settled" && call.settledBy === "report";
+  if (isMine) return "duplicate";
+  if (refusal !== null) return refusal;
+  const result = op.isPointer ? call.saved[op.cap as number] : op.result;
+  if (result === undefined) return "rejected protocol_violation";
+  const retryAt = model.now + BACKOFF_MS * 2 ** (call.attempt - 1);
+  // A failure is not given back to be tried again when there is no time left for it.
+  if (op.isRetryable && call.attempt < call.attemptsMax && retryAt < call.deadline) {
+    release(call);
+    call.due = retryAt;
+    call.rings = 0;
+    return "accepted retry";
+  }
+  settle(call, "report", result);
+  const agent = agentOf(model, call.agent);
+  const isLast = openCalls(model, agent).every(({ wait }) => wait === "received");
+  return isLast ? "accepted wake" : "accepted";
+}
+
+/** One look of the sweeper at the calls that are due. */
+export function sweepCalls(model: Model): void {
+  for (const call of Object.values(model.calls)) {
+    if (call.wait !== "waiting" || call.due > model.now) continue;
+    if (call.deadline <= model.now) {
+      const isUnknown = call.effect === "once" && (call.claimedBy !== null || call.isToReconcile);
+      settle(call, "deadline", isUnknown ? "timeout outcome_unknown" : "timeout tool_timeout");
+      continue;
+    }
+    if (call.claimedBy !== null) {
+      const isHeld = call.local ? isAlive(model, call.claimedBy) : call.leaseUntil > model.now;
+      const aliveUntil = call.local ? (model.workers[call.claimedBy]?.leaseUntil ?? 0) : call.leaseUntil;
+      if (isHeld) {
+        call.due = Math.min(call.deadline, aliveUntil);
+        continue;
+      }
+      if (!lapse(model, call)) continue;
+    }
+    call.due = Math.min(call.deadline, model.now + ringDelay(call.rings));
+    call.rings += 1;
+    if (!call.local && !call.tickets.includes(call.attempt + 1)) call.tickets.push(call.attempt + 1);
+  }
+}
+
+/** Local calls that nobody has go to the worker that asks, under a capability each. */
+export function handOut(model: Model, agent: Agent, worker: string): void {
+  for (const call of openCalls(model, agent))
+    if (call.wait === "waiting" && call.local && call.claimedBy === null) claim(call, worker, null, 0);
+}

@@ -1,0 +1,80 @@
+// Kernels with one mistake each: what the model test is worth is that it tells every one of them from the right one.
+// A mistake is a piece of text in one function of l0, replaced in the test's own database and put back afterwards.
+
+import type { Fixture } from "../fixture.ts";
+
+export interface Mistake {
+  readonly says: string;
+  readonly in: string;
+  readonly from: string;
+  readonly to: string;
+}
+
+export const MISTAKES: readonly Mistake[] = [
+  {
+    says: "what a worker writes is not fenced by the epoch",
+    in: "refuse_worker",
+    from: " or h.turn_epoch is distinct from (item ->> 'turn_epoch')::bigint",
+    to: "",
+  },
+  {
+    says: "a step is committed whatever its epoch",
+    in: "suspend_on_calls",
+    from: " or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'",
+    to: " then 'stale_epoch'",
+  },
+  {
+    says: "a report settles a call that the deadline or a crash settled before (no compare-and-set)",
+    in: "report_at",
+    from: "when c.wait_status <> 'waiting' then case when c.settled_by = 'report' then 'duplicate' else 'already_settled' end",
+    to: "when c.wait_status <> 'waiting' and c.settled_by = 'report' then 'duplicate'",
+  },
+  {
+    says: "the lease of an executor never lapses",
+    in: "sweep_call",
+    from: "if alive_until > moment then",
+    to: "if alive_until is not null then",
+  },
+  {
+    says: "a worker whose lease ran out may take turns",
+    in: "resume",
+    from: "w.worker_id = i.worker_id and w.lease_until > moment and w.lapsed_at is null",
+    to: "w.worker_id = i.worker_id",
+  },
+  {
+    says: "a call that somebody holds is given to the next who asks",
+    in: "open_call_at",
+    from: "when c.claimed_by is not null then 'already_claimed'",
+    to: "when false then 'already_claimed'",
+  },
+  {
+    says: "an attempt that lost its lease may still report",
+    in: "report_at",
+    from: "when c.cap_sha256 is distinct from i.shown then",
+    to: "when c.cap_sha256 is distinct from i.shown and not coalesce(i.shown = any (c.stale_caps), false) then",
+  },
+  {
+    says: "a call of effect once is run again after a crash",
+    in: "lapse_call",
+    from: "if c.effect = 'once' and not c.can_reconcile then",
+    to: "if false then",
+  },
+  {
+    says: "the newest queued turn is dispatched first",
+    in: "dispatch_next",
+    from: "order by i.queue_order limit 1",
+    to: "order by i.queue_order desc limit 1",
+  },
+];
+
+/** Answers what puts the right function back. */
+export async function makeMistake(fixture: Fixture, mistake: Mistake): Promise<() => Promise<void>> {
+  const [row] = await fixture.query<{ text: string }>(
+    "select pg_get_functiondef(p.oid) as text from pg_proc p where p.pronamespace = 'l0'::regnamespace and p.proname = $1",
+    [mistake.in],
+  );
+  const right = row?.text ?? "";
+  if (right.split(mistake.from).length !== 2) throw new Error(`l0.${mistake.in} does not say once: ${mistake.from}`);
+  await fixture.store.database.script(right.replace(mistake.from, () => mistake.to));
+  return () => fixture.store.database.script(right);
+}

@@ -1,0 +1,169 @@
+// Real requests of a turn's life, each with a store in which it would be accepted: what the kernel's suite damages.
+//
+//   K1. A request is made in a transaction that is rolled back, so every damaged copy of it meets the same store.
+//   K2. The items that the kernel sends to the database are recorded on the way, as the JSON that they are.
+
+import type { Database, Kernel, Statements } from "@tessera/kernel";
+import { type Fixture, hold, PROJECT } from "../../packages/kernel/test/fixture.ts";
+
+export interface Door {
+  readonly name: string;
+  readonly request: unknown;
+  ask(kernel: Kernel, request: never): Promise<unknown>;
+}
+
+export interface Recorded extends Door {
+  /** The statement of this door, its items and its further values (K2). */
+  readonly text: string;
+  readonly items: unknown;
+  readonly rest: readonly unknown[];
+}
+
+/** A database whose statements go where they are sent at the moment, and are written down. */
+export class TappedDatabase implements Database {
+  readonly capabilities: Database["capabilities"];
+  readonly sent: { readonly text: string; readonly values: readonly unknown[] }[] = [];
+  to: Statements;
+
+  constructor(database: Database) {
+    this.capabilities = database.capabilities;
+    this.to = database;
+  }
+
+  query: Database["query"] = async (text, values = []) => {
+    this.sent.push({ text, values });
+    return await this.to.query(text, values);
+  };
+  script: Database["script"] = (text) => this.to.script(text);
+  transaction: Database["transaction"] = (work) => work(this.to);
+  close = async (): Promise<void> => undefined;
+}
+
+/** Runs `work` in a transaction and takes all of it back (K1). */
+export async function inVain<T>(database: Database, work: (tx: Statements) => Promise<T>): Promise<T> {
+  const done: { value: T }[] = [];
+  const takenBack = new Error("taken back");
+  try {
+    await database.transaction(async (tx) => {
+      done.push({ value: await work(tx) });
+      throw takenBack;
+    });
+  } catch (error) {
+    if (error !== takenBack) throw error;
+  }
+  const [result] = done;
+  if (result === undefined) throw new Error("nothing was done");
+  return result.value;
+}
+
+function door<Name extends keyof Kernel>(
+  name: Name,
+  request: Kernel[Name] extends (request: infer R, ...rest: never[]) => unknown ? R : never,
+): Door {
+  return {
+    name,
+    request,
+    ask: (kernel, damaged) => (kernel[name] as (request: never) => Promise<unknown>)(damaged),
+  };
+}
+
+/** Turns in each of their states, and the request that each waits for. */
+export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
+  const { ids } = fx;
+  const idle = await fx.newAgent();
+  const queued = await fx.newAgent();
+  const worker = await fx.newWorker(ids.mint("worker"), 600_000);
+  await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: queued });
+  const [asking, ending, appending, deferring, stopping] = [
+    await fx.started(),
+    await fx.started(),
+    await fx.started(),
+    await fx.started(),
+    await fx.started(),
+  ];
+  const local = await fx.suspend(await fx.started(), [{ local: true }]);
+  const waiting = await fx.suspended([{}, {}]);
+  const opened = await fx.opened(await fx.suspended([{ effect: "read" }]));
+  const forking = await fx.opened(await fx.suspended([{ tool_name: "fork_join", author_id: "sys.pmo.batch_manager" }]));
+  const call = { project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability };
+  const content = {
+    status: "failed",
+    after_execution: "suspend",
+    result: { rows: [1, { a: null }] },
+    error: { code: "bad_request", message: "no", source: "tool", retryable: false, detail: { field: "x" } },
+  } as const;
+  const instruction = {
+    card_id: ids.mint("card"),
+    type: "task.instruction",
+    content: { text: "go" },
+    author_id: "user.ann",
+    metadata: { role: "user" },
+  };
+  const waitingCall = waiting.calls[0];
+  return [
+    door("enqueueTurn", {
+      ...{ project_id: PROJECT, agent_id: idle, agent_turn_id: ids.mint("turn"), channel_id: "public" },
+      ...{ trace_id: ids.traceId(), span_id: ids.spanId(), depth_policy: "root", display_name: "d" },
+      ...{ runtime_config: { a: [1] }, metadata: { b: "c" }, context_cards: [instruction] },
+    }),
+    door("resume", { project_id: PROJECT, agent_id: queued, worker_id: worker }),
+    door("suspendOnCalls", {
+      ...{ ...hold(asking), step_id: ids.mint("step"), thought: { content: { text: "thinking" } } },
+      calls: [fx.call({ timeout_ms: 5_000, attempts_max: 2, backoff_ms: 10, metadata: { a: 1 } }), fx.call()],
+    }),
+    door("appendCards", { ...hold(appending), cards: [instruction] }),
+    door("finishTurn", {
+      ...{ ...hold(ending), status: "success" },
+      deliverable: { card_id: ids.mint("card"), content: { text: "done" }, metadata: { partial: false } },
+    }),
+    door("stopTurn", { project_id: PROJECT, agent_turn_id: stopping.agent_turn_id, reason: "enough" } as never),
+    door("applyResults", {
+      ...{ ...hold(local), step_id: local.step_id },
+      results: [{ tool_call_id: local.calls[0]?.tool_call_id ?? "", content }],
+    }),
+    door("openCall", {
+      ...{ project_id: PROJECT, tool_call_id: waitingCall?.tool_call_id ?? "", ticket: waitingCall?.ticket ?? "" },
+      ...{ executor: "executor-1", claim_id: ids.mint("claim"), lease_ms: 15_000 },
+    }),
+    door("renewCall", { ...call, lease_ms: 15_000 }),
+    door("putResultCard", { ...call, card_id: ids.mint("card"), content }),
+    door("report", { ...call, content }),
+    door("openBatch", {
+      ...{ project_id: PROJECT, tool_call_id: forking.tool_call_id, capability: forking.capability },
+      ...{ batch_id: ids.mint("batch"), deadline_ms: 60_000, fail_fast: true, metadata: { a: 1 } },
+      tasks: [{ batch_task_id: ids.mint("bt"), metadata: {} }, { batch_task_id: ids.mint("bt") }],
+    }),
+    door("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
+    door("putAgent", {
+      ...{ project_id: PROJECT, agent_id: deferring.agent_id, worker_target: "workers", tags: ["a", "b"] },
+      ...{ display_name: "x", metadata: { a: 1 } },
+    }),
+    door("putTool", {
+      ...{ project_id: PROJECT, tool_name: "echo__run", description: "Echoes.", parameters: { type: "object" } },
+      ...{ target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run", after_execution: "suspend" },
+      options: { timeoutMs: 100 },
+    }),
+    door("putCard", { ...instruction, project_id: PROJECT, card_id: ids.mint("card") }),
+    door("putBox", { project_id: PROJECT, box_id: ids.mint("box"), card_ids: [] }),
+    door("putDeadLetter", { project_id: PROJECT, correlation_id: "x", reason: "invalid_json", detail: { a: 1 } }),
+  ];
+}
+
+/** Asks each door once with its own request, which must be accepted, and keeps what reached the database. */
+export async function recorded(fx: Fixture, tap: TappedDatabase, kernel: Kernel): Promise<readonly Recorded[]> {
+  const all: Recorded[] = [];
+  for (const each of await liveDoors(fx)) {
+    tap.sent.length = 0;
+    const outcome = await inVain(fx.store.database, async (tx) => {
+      tap.to = tx;
+      return (await each.ask(kernel, each.request as never)) as { outcome?: string };
+    });
+    const [sent] = tap.sent;
+    if (outcome.outcome !== "accepted" || sent === undefined) {
+      throw new Error(`${each.name} was not accepted: ${JSON.stringify(outcome)}`);
+    }
+    const [items, ...rest] = sent.values;
+    all.push({ ...each, text: sent.text, items: JSON.parse(String(items)), rest });
+  }
+  return all;
+}
