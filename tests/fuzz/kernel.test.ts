@@ -36,6 +36,8 @@ const NAMES = [
 ];
 /** Of each door. The doors of executors and of agents' steps carry the most foreign data. */
 const INPUTS = 25;
+/** Our clients send 32 at most. The doors take more, at a cost that grows with their number, which is not looked for here. */
+const ITEMS_MAX = 256;
 /** One in so many accepted inputs is followed by a look at the invariants. */
 const LOOK_EVERY = 6;
 
@@ -44,6 +46,8 @@ const doorOf = (name: string): Recorded => {
   if (found === undefined) throw new Error(`no request was recorded for ${name}`);
   return found;
 };
+
+const isBatch = (value: unknown) => !Array.isArray(value) || value.length <= ITEMS_MAX;
 
 interface Answer {
   readonly outcomes: readonly unknown[];
@@ -113,7 +117,12 @@ for (const name of NAMES) {
 
   const texts = late(({ items }) =>
     fc.oneof(
-      { weight: 8, arbitrary: damagedValue(items).map((value) => JSON.stringify(value) ?? "null") },
+      {
+        weight: 8,
+        arbitrary: damagedValue(items)
+          .filter(isBatch)
+          .map((value) => JSON.stringify(value) ?? "null"),
+      },
       { weight: 1, arbitrary: damagedJsonText(items) },
       { weight: 1, arbitrary: damagedText(JSON.stringify(items)) },
     ),
