@@ -7,8 +7,12 @@ import { defineConfig } from "vitest/config";
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
-/** Tests of tests: whether planted bugs are noticed takes minutes. Run by `npm run test:long`. */
-const LONG = ["packages/kernel/test/model/wrong-kernels.test.ts", "tests/sim/planted.test.ts"];
+/** Many seeds, and tests of tests (are planted bugs noticed?): minutes. Run by `npm run test:long`. */
+const LONG = [
+  "packages/kernel/test/model/wrong-kernels.test.ts",
+  "tests/sim/planted.test.ts",
+  "tests/sim/sim-coverage.test.ts",
+];
 const isLong = process.env.TESSERA_LONG === "1";
 
 export default defineConfig({

@@ -1,4 +1,4 @@
-// Most of CI's seeds, and whether they go everywhere: a simulation that never meets a situation says nothing
+// Seeds enough to see whether they go everywhere: a simulation that never meets a situation says nothing
 // about it.
 
 import { FAULT_KINDS } from "@tessera/testkit/sim";

@@ -1,4 +1,4 @@
-// More of CI's seeds, the seeds that ever failed, and the repetition that makes a seed worth keeping.
+// CI's seeds, the seeds that ever failed, and the repetition that makes a seed worth keeping.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
