@@ -226,6 +226,7 @@ export {
   UPLOAD_YAML_BYTES_MAX,
   YAML_DEPTH_MAX,
 } from "./limits.ts";
+export { nearestNames } from "./nearest-names.ts";
 export {
   buildErrorResultFromException,
   cutMessage,

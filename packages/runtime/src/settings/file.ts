@@ -8,9 +8,8 @@ import { existsSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { importEntry, readBundleFiles, readConfigSettings } from "@tessera/executor";
-import { isJsonObject } from "@tessera/protocol";
+import { isJsonObject, nearestNames } from "@tessera/protocol";
 import { errorOfMistakes, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
-import { nearestOf } from "./nearest.ts";
 import { SETTING_NAMES, specOf } from "./table.ts";
 
 export interface SettingsFile {
@@ -70,7 +69,7 @@ function mistakeIn({ key, at }: Entry): Mistake[] {
   if (KEYS.includes(key)) return [];
   const says = SETTING_NAMES.some((name) => name === key)
     ? `the setting ${key} is read from the environment only (${specOf(key as never).variable})`
-    : `there is no setting ${JSON.stringify(key)}; did you mean ${nearestOf(key, KEYS)}?`;
+    : `there is no setting ${JSON.stringify(key)}; did you mean ${nearestNames(key, KEYS)[0]}?`;
   return [mistakeOf("E_CONFIG_SCHEMA_INVALID", { ...at, pointer: `/settings/${key}` }, says)];
 }
 

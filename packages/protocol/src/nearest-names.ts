@@ -1,8 +1,8 @@
-// The name that somebody may have meant.
+// Names that somebody may have meant, for messages about one that is not known.
 
-export function nearestOf(name: string, known: readonly string[]): string {
-  const byDistance = [...known].sort((a, b) => distance(a, name) - distance(b, name) || (a < b ? -1 : 1));
-  return byDistance[0] ?? "";
+/** All of them, the most alike first. */
+export function nearestNames(name: string, known: readonly string[]): string[] {
+  return [...known].sort((a, b) => distance(a, name) - distance(b, name) || (a < b ? -1 : 1));
 }
 
 /** How many characters have to be added, left out or changed (Levenshtein). */
