@@ -48,6 +48,7 @@ export {
   SCHEMA_VERSION,
 } from "./migrate.ts";
 export type * from "./outcomes.ts";
+export { pause } from "./pause.ts";
 export * from "./ports.ts";
 export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
 export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";

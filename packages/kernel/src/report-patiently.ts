@@ -14,6 +14,7 @@ import {
 } from "@tessera/protocol";
 import type { ExecutorPort } from "./executor-port.ts";
 import type { CallHold, ReportOutcome } from "./outcomes.ts";
+import { pause } from "./pause.ts";
 import type { Clock } from "./ports.ts";
 
 export interface PatientReport {
@@ -71,17 +72,4 @@ async function untilAnswered(
       if (signal.aborted) return null;
     }
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      timer.cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = clock.after(ms, done);
-    signal.addEventListener("abort", done);
-    if (signal.aborted) done();
-  });
 }

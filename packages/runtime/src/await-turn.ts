@@ -2,7 +2,7 @@
 //
 //   W1. Waiting is only looking: giving up changes nothing, the turn goes on, and asking again with its id finds it.
 
-import type { CardDocument, Clock, Row } from "@tessera/kernel";
+import { type CardDocument, pause, type Row } from "@tessera/kernel";
 import { errorOf, isJsonObject, type ResultStatus } from "@tessera/protocol";
 import type { Node } from "./open-node.ts";
 
@@ -45,7 +45,7 @@ export async function awaitEnd(
       return { turn, card };
     }
     if (clock.monotonicMs() >= until || signal?.aborted) return null; // W1
-    await pause(clock, pauseMs);
+    await pause(clock, pauseMs, signal);
   }
 }
 
@@ -67,8 +67,4 @@ function deliverableOf(card: CardDocument | undefined): unknown {
   const content = card?.content;
   if (!isJsonObject(content)) return null;
   return typeof content.text === "string" ? content.text : (content.data ?? content);
-}
-
-function pause(clock: Clock, ms: number): Promise<void> {
-  return new Promise((resolve) => void clock.after(ms, resolve));
 }

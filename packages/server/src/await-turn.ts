@@ -4,7 +4,7 @@
 //   W2. A request that waits takes one of the waiting places, like a claim. One that does not wait takes none.
 //   W3. The place is taken before anything is committed: who is told to come again later has changed nothing.
 
-import type { Kernel, Row } from "@tessera/kernel";
+import { type Kernel, pause, type Row } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { NotFound } from "@tessera/protocol";
 import type { WaitingPlaces } from "./waiting-places.ts";
@@ -40,21 +40,8 @@ export function createTurnWaits(world: {
       if (turn === null) throw new NotFound(`there is no turn ${agent_turn_id} in this project`);
       const leftMs = until - clock.monotonicMs();
       if (hasEnded(turn) || leftMs <= 0 || stopped.aborted) return turn; // W1
-      await pause(Math.min(pauseMs, leftMs), stopped);
+      await pause(clock, Math.min(pauseMs, leftMs), stopped);
     }
-  }
-
-  function pause(ms: number, stopped: AbortSignal): Promise<void> {
-    return new Promise((resolve) => {
-      const end = () => {
-        timer.cancel();
-        stopped.removeEventListener("abort", end);
-        resolve();
-      };
-      const timer = clock.after(ms, end);
-      stopped.addEventListener("abort", end);
-      if (stopped.aborted) end();
-    });
   }
 
   return {

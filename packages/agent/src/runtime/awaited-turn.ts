@@ -3,7 +3,7 @@
 //   Q1. Nobody waits for a turn whose end waits for the one who asks. The chain of turns says who waits for whom: each
 //       was asked for by its parent, which waits for it unless the turn says otherwise.
 
-import type { Clock, Kernel, Row } from "@tessera/kernel";
+import { type Kernel, pause, type Row } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
 import { type JsonValue, ToolError } from "@tessera/tool";
 import type { AgentRuntimeOptions, RuntimeCaller } from "./agent-runtime.ts";
@@ -44,19 +44,6 @@ export async function awaitTurn(
     if (leftMs <= 0) return null;
     await pause(clock, Math.min(pauseMs, leftMs), signal);
   }
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      timer.cancel();
-      signal?.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = clock.after(ms, done);
-    signal?.addEventListener("abort", done);
-    if (signal?.aborted) done();
-  });
 }
 
 /** The deliverable's text where it is text, else its JSON. A turn that failed is an error with its code. */
