@@ -14,6 +14,7 @@ import { configurationReference } from "./generators/configuration-reference.ts"
 import { errorReference } from "./generators/error-reference.ts";
 import type { Generator } from "./generators/generator.ts";
 import { httpReference } from "./generators/http-reference.ts";
+import { proofReference } from "./generators/proof-reference.ts";
 import { stateReference } from "./generators/state-reference.ts";
 import { wireSchemas } from "./generators/wire-schemas.ts";
 import { yamlReference } from "./generators/yaml-reference.ts";
@@ -28,6 +29,7 @@ const GENERATED: readonly Generator[] = [
   yamlReference,
   configurationReference,
   cliReference,
+  proofReference,
 ];
 
 const ROOT = join(import.meta.dirname, "..");

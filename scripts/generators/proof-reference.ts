@@ -1,0 +1,178 @@
+// docs/reference/proof.md: what the system has survived, summed from the lines of proof/runs.jsonl.
+
+import {
+  type ChaosRecord,
+  type FuzzRecord,
+  type ModelRecord,
+  type PlantedRecord,
+  type ProofRecord,
+  type Recovery,
+  readProof,
+  type SimulationRecord,
+  type Stamp,
+  type ThroughputRecord,
+} from "../proof/record.ts";
+import { code, type Generator, NOTICE, table } from "./generator.ts";
+
+export const proofReference: Generator = {
+  name: "proof",
+  files: async () => new Map([["docs/reference/proof.md", proofPage(await readProof())]]),
+};
+
+type Line = ProofRecord & Stamp;
+
+export function proofPage(lines: readonly Line[]): string {
+  const ofRun = <R extends ProofRecord["run"]>(run: R) =>
+    lines.filter((line): line is Extract<ProofRecord, { run: R }> & Stamp => line.run === run);
+  const sections = [
+    section("Simulation", ofRun("simulation"), simulationText),
+    section("Planted bugs", ofRun("planted"), plantedText),
+    section("Model of the kernel", ofRun("model"), modelText),
+    section("Hostile input", ofRun("fuzz"), fuzzText),
+    section("Process chaos", ofRun("chaos"), chaosText),
+    section("Throughput under kills", ofRun("throughput"), throughputText),
+  ];
+  return `${NOTICE}
+
+# Proof
+
+What the system has survived so far. Each figure is the sum of recorded runs (\`proof/runs.jsonl\`, a line per run or chunk of
+one); anyone can repeat them, and \`npm test\` runs a part of each. What the checks are is in [guarantees](../guarantees.md).
+
+${sections.join("\n")}`;
+}
+
+function section<R extends Stamp>(
+  title: string,
+  records: readonly R[],
+  text: (records: readonly R[]) => string,
+): string {
+  const body = records.length === 0 ? "No run is recorded yet." : `${text(records)}\n\n${madeWith(records)}`;
+  return `## ${title}\n\n${body}\n`;
+}
+
+function simulationText(records: readonly SimulationRecord[]): string {
+  const seeds = new Set(records.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i)));
+  return `Real kernel functions, agent loop, PMO and executors in one process under a seeded scheduler and a virtual clock; a
+random subset of faults per seed; safety checked all along, liveness after healing.
+Repeat: ${code("npm run sim -- --seed S --seeds N")}.
+
+${table(
+  ["Different seeds", "Events", "Turns", "Tool calls", "Violations"],
+  [
+    [
+      count(seeds.size),
+      sum(records, "events"),
+      sum(records, "turns"),
+      sum(records, "calls"),
+      sum(records, "violations"),
+    ],
+  ],
+)}
+
+${faultTable(records)}`;
+}
+
+function plantedText(records: readonly PlantedRecord[]): string {
+  const last = records.at(-1) as PlantedRecord;
+  const rows = Object.entries(last.bugs).map(([bug, seeds]) => [
+    code(bug),
+    seeds === null ? "**not noticed**" : count(seeds),
+  ]);
+  return `Bugs built in on purpose, to see that the checks notice them. CI fails when one survives 200 seeds.
+Repeat: ${code("npm run sim -- --planted")}.
+
+${table(["Bug", "Seeds until it was noticed"], rows)}`;
+}
+
+function modelText(records: readonly ModelRecord[]): string {
+  const rows = (["pglite", "postgres"] as const).map((engine) => {
+    const own = records.filter((record) => record.engine === engine);
+    return [engine, sum(own, "sequences"), sum(own, "races"), sum(own, "commands"), sum(own, "violations")];
+  });
+  return `Random sequences of commands against the kernel and against a small model of it; their answers and rows must agree.
+Repeat: ${code("TESSERA_MODEL_RUNS=2000 npx vitest run --project pglite --project postgres model")}.
+
+${table(["Engine", "Sequences", "Races", "Commands", "Differences"], rows)}`;
+}
+
+function fuzzText(records: readonly FuzzRecord[]): string {
+  const doors = [...new Set(records.map(({ door }) => door))].sort();
+  const rows = doors.map((door) => {
+    const own = records.filter((record) => record.door === door);
+    return [door, sum(own, "inputs"), sum(own, "findings")];
+  });
+  return `Generated input and mutated real traffic: no crash, no answer above one second, no row changed.
+Repeat: ${code("TESSERA_FUZZ_RUNS=10 npx vitest run --project fuzz")}.
+
+${table(["Door", "Inputs", "Findings"], [...rows, ["**all**", sum(records, "inputs"), sum(records, "findings")]])}`;
+}
+
+function chaosText(records: readonly ChaosRecord[]): string {
+  const rows = records.map((record) => [
+    String(record.seed),
+    count(record.seconds),
+    count(record.turns),
+    count(record.calls),
+    count(Object.values(record.faults).reduce((all, some) => all + some, 0)),
+    recoveryText(record.recovery.broker_return),
+    recoveryText(record.recovery.worker_kill),
+    count(record.violations),
+  ]);
+  const head = ["Seed", "Seconds", "Turns", "Calls", "Faults", "Broker back", "Worker killed", "Violations"];
+  return `Real PostgreSQL and NATS, three workers, two tool services (one in Python), PMO and API, each behind a TCP proxy. A
+fault counts when it is proven to have happened. Effect ledgers outside the database, every invariant and ${code("tessera verify")}
+decide. *Broker back*: from the broker's return until messages flow again; *worker killed*: from ${code("kill -9")} until each
+of its turns has moved on. Median and worst, with the limit promised.
+Repeat: ${code("npm run chaos -- --seconds N --seed S")}.
+
+${table(head, rows)}
+
+${faultTable(records)}`;
+}
+
+function throughputText(records: readonly ThroughputRecord[]): string {
+  const rows = records.map(({ calm_per_second, killed_per_second, seconds, kills }) => [
+    `${count(seconds)} s each`,
+    calm_per_second.toFixed(1),
+    killed_per_second.toFixed(1),
+    count(kills),
+    `${Math.round((100 * killed_per_second) / calm_per_second)} %`,
+  ]);
+  return `The same load left alone, then with one worker killed every five seconds. At least 50 % is promised.
+Repeat: ${code("npm run chaos -- --throughput")}.
+
+${table(["Length", "Turns per second, calm", "With kills", "Kills", "Kept"], rows)}`;
+}
+
+function faultTable(records: readonly { readonly faults: Readonly<Record<string, number>> }[]): string {
+  const kinds = [...new Set(records.flatMap(({ faults }) => Object.keys(faults)))].sort();
+  const rows = kinds.map((kind) => [
+    code(kind),
+    count(records.reduce((all, { faults }) => all + (faults[kind] ?? 0), 0)),
+  ]);
+  return table(["Fault", "Happened"], rows);
+}
+
+function recoveryText(recovery: Recovery | null): string {
+  if (recovery === null) return "–";
+  const { median, worst, limit, samples } = recovery;
+  return `${seconds(median)} / ${seconds(worst)} s of ${seconds(limit)} (${count(samples)})`;
+}
+
+function madeWith(records: readonly Stamp[]): string {
+  const commits = [...new Set(records.map(({ commit, date }) => `${code(commit)} (${date})`))];
+  return `Made with ${commits.join(", ")}.`;
+}
+
+function sum<K extends string>(records: readonly Readonly<Record<K, number>>[], key: K): string {
+  return count(records.reduce((all, record) => all + record[key], 0));
+}
+
+function count(value: number): string {
+  return value.toLocaleString("en-US");
+}
+
+function seconds(ms: number): string {
+  return (ms / 1000).toFixed(1);
+}
