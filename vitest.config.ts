@@ -38,6 +38,7 @@ export default defineConfig({
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
       project("sim", { include: ["tests/sim/**/*.test.ts"], exclude: LONG }),
       project("fuzz", { include: ["tests/fuzz/**/*.test.ts"], env: { TESSERA_TEST_ENGINE: "pglite" } }),
+      project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
       // Each file starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),

@@ -178,8 +178,13 @@ begin
              due_at = (r.outcome ->> 'retry_at')::timestamptz
        where c.tool_call_id = r.item ->> 'tool_call_id';
     end if;
-    -- A call that does not exist is nobody's to look after: noting each would let a stranger fill the log.
-    if r.outcome ->> 'outcome' = 'rejected' and r.outcome ->> 'code' <> 'not_found' or r.outcome ->> 'retry_at' is not null then
+    if r.outcome ->> 'code' = 'not_found' then
+      -- A call that does not exist is nobody's to look after: noting each would let a stranger fill the log. One of another project is
+      -- noted where it belongs; whoever asked must not read in its own log that it exists, nor its owner who that was.
+      insert into state.audit_log (project_id, kind, code, tool_call_id, created_at)
+      select c.project_id, 'report', 'tenant_mismatch', c.tool_call_id, moment from state.calls c
+       where c.tool_call_id = r.item ->> 'tool_call_id';
+    elsif r.outcome ->> 'outcome' = 'rejected' or r.outcome ->> 'retry_at' is not null then
       insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
       values (r.item ->> 'project_id', 'report', coalesce(r.outcome ->> 'code', 'retry'), r.item ->> 'tool_call_id', r.item ->> 'principal',
               case when r.outcome ->> 'code' is null then jsonb_build_object('error', r.item -> 'content' -> 'error') else '{}' end, moment);
