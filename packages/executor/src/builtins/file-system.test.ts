@@ -27,6 +27,8 @@ beforeEach(async () => {
 });
 afterEach(() => rm(base, { recursive: true, force: true }));
 
+/** Of fifty attempts each; one has met both states so far. */
+const SWAP_ROUNDS_MAX = 40;
 const at = (name: string) => join(workdir, name);
 
 describe("file-system", () => {
@@ -250,6 +252,31 @@ describe("a swap between check and open", () => {
     for (const name of ["new.txt", "new"]) {
       await expect(readFile(join(outside, name))).rejects.toMatchObject({ code: "ENOENT" });
     }
+  });
+
+  it("that goes on all the while is never won: nothing outside is read or written", async () => {
+    await writeFile(at("good"), "inside");
+    const found = new Map<string, number>();
+    const note = (what: string) => found.set(what, (found.get(what) ?? 0) + 1);
+    let isOver = false;
+    const swapping = (async () => {
+      for (let n = 0; !isOver; n++) {
+        await symlink(n % 2 === 0 ? "good" : join(outside, "secret.txt"), at("next"));
+        await rename(at("next"), at("a"));
+      }
+    })();
+    for (let n = 0; n < SWAP_ROUNDS_MAX && found.size < 2; n++) {
+      for (let round = 0; round < 50; round++) {
+        const read = await bench.call("file-system__read", { path: "a" });
+        note(read.status === "ok" ? String((read.output as { content: string }).content) : "refused");
+        const written = await bench.call("file-system__write", { path: "a", content: "inside" });
+        note(written.status === "ok" ? "inside" : "refused");
+      }
+    }
+    isOver = true;
+    await swapping;
+    expect([...found.keys()].toSorted(), "both were met").toEqual(["inside", "refused"]);
+    expect(await readFile(join(outside, "secret.txt"), "utf8")).toBe("secret");
   });
 
   it("of the file for a FIFO does not block", async () => {
