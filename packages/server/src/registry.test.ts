@@ -1,8 +1,10 @@
 // The tool registry: uploads of both forms, every refusal of faults.md §6 (Y1–Y17) through the route, H22, and the versions.
 
+import { readdirSync } from "node:fs";
 import { UPLOAD_YAML_BYTES_MAX } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
-import { type Answer, OTHER, PROJECT, useServer } from "../test/fixture.ts";
+import { tarOf, zipOf } from "../test/archives.ts";
+import { type Answer, LEAK, OTHER, PROJECT, timed, useServer } from "../test/fixture.ts";
 
 const fx = useServer();
 const TOOLS = `/projects/${PROJECT}/tools`;
@@ -38,84 +40,82 @@ const laughs = "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]";
 const replaced = (from: string, to: string) => definition("bad").replace(from, to);
 const withParameters = (schema: string) =>
   replaced(/parameters:[\s\S]*/.exec(definition("bad"))?.[0] ?? "", `parameters: ${schema}`);
+const withA = (schema: string) => withParameters(`{ type: object, properties: { a: ${schema} } }`);
 const options = (text: string) => definition("bad", `options: ${text}\n`);
 
-/** Row, what, document, code; null where any refusal of a document will do. */
-const REFUSED: readonly (readonly [string, string, string, string | null])[] = [
+/** Row, what, document, code. */
+// biome-ignore format: one row per line
+const REFUSED: readonly (readonly [string, string, string, string])[] = [
   ["Y1", "an empty document", "", "root_must_be_mapping"],
   ["Y1", "only comments", "# nothing\n", "root_must_be_mapping"],
   ["Y1", "null", "null", "root_must_be_mapping"],
   ["Y1", "a list", "- a", "root_must_be_mapping"],
-  ["Y2", "a tab", "tool_name:\n\tx: 1", null],
-  ["Y2", "a bad indent", "a:\n  b: 1\n c: 2", null],
+  ["Y2", "a tab", "tool_name:\n\tx: 1", "bad_request"],
+  ["Y2", "a bad indent", "a:\n  b: 1\n c: 2", "bad_request"],
   ["Y3", "billion laughs", laughs, "aliases_not_allowed"],
-  ["Y4", "an alias of itself", "a: &x [*x]", null],
-  ["Y5", "a merge key", `${definition("bad")}<<: { description: x }\n`, null],
-  ["Y6", "a duplicate key", `${definition("bad")}tool_name: again\n`, null],
-  ["Y6", "two documents", `${definition("bad")}---\n${definition("worse")}`, null],
+  ["Y3", "a single alias", "a: &a x\nb: *a", "aliases_not_allowed"],
+  ["Y4", "an alias of itself", "a: &x [*x]", "aliases_not_allowed"],
+  ["Y5", "a merge key", `${definition("bad")}<<: { description: x }\n`, "aliases_not_allowed"],
+  ["Y6", "a duplicate key", `${definition("bad")}tool_name: again\n`, "bad_request"],
+  ["Y6", "two documents", `${definition("bad")}---\n${definition("worse")}`, "bad_request"],
   ["Y7", "a function tag", replaced("Searches the web.", "!!js/function 'x'"), "tag_not_allowed"],
+  ["Y7", "a binary tag", replaced("Searches the web.", "!!binary aGk="), "tag_not_allowed"],
   ["Y7", "a custom tag", replaced("Searches the web.", "!custom x"), "tag_not_allowed"],
   ["Y8", "a depth of 5,000", `a: ${nested(5_000)}`, "too_deep"],
-  ["Y9", "after_execution: yes", replaced("after_execution: suspend", "after_execution: yes"), null],
-  ["Y9", "a timeout of infinity", options("{ timeoutMs: .inf }"), null],
-  ["Y9", "a timeout below zero", options("{ timeoutMs: -5 }"), null],
-  ["Y9", "a timeout in words", options('{ timeoutMs: "10s" }'), null],
+  ["Y9", "after_execution: yes", replaced("after_execution: suspend", "after_execution: yes"), "invalid_after_execution"],
+  ["Y9", "a timeout of 1e999", options("{ timeoutMs: 1e999 }"), "schema_invalid"],
+  ["Y9", "a timeout of infinity", options("{ timeoutMs: .inf }"), "schema_invalid"],
+  ["Y9", "a timeout below zero", options("{ timeoutMs: -5 }"), "schema_invalid"],
+  ["Y9", "a timeout in words", options('{ timeoutMs: "10s" }'), "schema_invalid"],
   ["Y10", "the subject of another project", replaced("{project_id}", "OTHER"), "invalid_target_subject"],
+  ["Y10", "another version of the subject", replaced("cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.web", "cg.v1.OTHER.public.cmd.tool.x"), "invalid_target_subject"],
   ["Y10", "a wildcard", replaced("search.web", ">"), "invalid_target_subject"],
   ["Y10", "a system subject", replaced("cmd.tool.search", "cmd.sys.tool"), "invalid_target_subject"],
-  [
-    "Y10",
-    "a subject that only contains the words",
-    replaced("cg.v1r4.{project_id}.{channel_id}", "x"),
-    "invalid_target_subject",
-  ],
+  ["Y10", "a subject that only contains the words", replaced("cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.web", "x.cmd.sys.tool.y"), "invalid_target_subject"],
   ["Y11", "a reserved name", definition("fork_join"), "reserved_name"],
   ["Y11", "a reserved name in capitals", definition("Fork_Join"), "reserved_name"],
-  ["Y11", "a homoglyph", definition("fоrk_join"), "invalid_name"],
+  ["Y11", "a reserved name with a blank", definition("'fork_join '"), "reserved_name"],
+  ["Y11", "a homoglyph", definition("f\u043erk_join"), "invalid_name"],
   ["Y11", "a name of three parts", definition("a__b__c"), "invalid_name"],
   ["Y12", "parameters that are no object", withParameters("{ type: string }"), "schema_invalid"],
-  [
-    "Y12",
-    "a remote reference",
-    withParameters('{ type: object, properties: { a: { $ref: "https://x/y" } } }'),
-    "schema_invalid",
-  ],
-  [
-    "Y12",
-    "an array without items",
-    withParameters("{ type: object, properties: { a: { type: array } } }"),
-    "schema_invalid",
-  ],
+  ["Y12", "a remote reference", withA('{ $ref: "https://x/y" }'), "schema_invalid"],
+  ["Y12", "a cyclic reference", withA('{ $ref: "#/properties/a" }'), "schema_invalid"],
+  ["Y12", "the pattern ^(a+)+$", withA('{ type: string, pattern: "^(a+)+$" }'), "schema_invalid"],
+  ["Y12", "5,000 nested schemas", withParameters(`${"{ not: ".repeat(5_000)}{}${" }".repeat(5_000)}`), "too_deep"],
+  ["Y12", "an unknown keyword", withA("{ type: string, lenght: 3 }"), "schema_invalid"],
+  ["Y12", "a default of the wrong type", withA("{ type: integer, default: x }"), "schema_invalid"],
+  ["Y12", "an array without items", withA("{ type: array }"), "schema_invalid"],
+  ["Y13", "the variable PATH", options("{ envs: { q: PATH } }"), "env_not_allowed"],
   ["Y13", "the variable LD_PRELOAD", options("{ envs: { q: LD_PRELOAD } }"), "env_not_allowed"],
   ["Y13", "the variable NODE_OPTIONS", options("{ envs: { q: NODE_OPTIONS } }"), "env_not_allowed"],
-  [
-    "Y14",
-    "an argument that is fixed and a default",
-    options("{ args: { defaults: { q: a }, fixed: { q: b } } }"),
-    "conflicting_arg",
-  ],
-  [
-    "Y15",
-    "an unknown template variable",
-    options('{ args: { fixed: { q: "{project_id}{evil}" } } }'),
-    "unknown_template_var",
-  ],
-  ["Y16", "a description of 10 KB", replaced("Searches the web.", "x".repeat(10_000)), null],
+  ["Y14", "an argument that is fixed and a default", options("{ args: { defaults: { q: a }, fixed: { q: b } } }"), "conflicting_arg"],
+  ["Y14", "an argument from all three", options("{ args: { defaults: { q: a }, fixed: { q: b } }, envs: { q: A_KEY } }"), "conflicting_arg"],
+  ["Y15", "an unknown template variable", options('{ args: { fixed: { q: "{project_id}{evil}" } } }'), "unknown_template_var"],
+  ["Y15", "empty braces", options('{ args: { fixed: { q: "{{}}" } } }'), "unknown_template_var"],
+  ["Y15", "{__proto__}", options('{ args: { fixed: { q: "{__proto__}" } } }'), "unknown_template_var"],
+  ["Y15", "braces in braces", options('{ args: { fixed: { q: "{project_{agent_id}}" } } }'), "unknown_template_var"],
+  ["Y16", "a description of 10 KB", replaced("Searches the web.", "x".repeat(10_000)), "schema_invalid"],
+  ["Y16", "text that runs backwards", replaced("Searches the web.", '"a\\u202eb"'), "schema_invalid"],
+  ["Y16", "zero-width characters", replaced("Searches the web.", '"a\\u200bb"'), "schema_invalid"],
+  ["Y16", "tag characters", replaced("Searches the web.", '"a\\U000E0041"'), "schema_invalid"],
+  ["H9", "a key __proto__", `${definition("bad")}__proto__: { a: 1 }\n`, "forbidden_key"],
 ];
 
 function expectProblem(answer: Answer, status: number): void {
   expect(answer.status, answer.text).toBe(status);
   expect(answer.headers["content-type"]).toMatch(/^application\/problem\+json/);
   expect(answer.body.error_message.length).toBeLessThanOrEqual(1_000);
+  expect(answer.text).not.toMatch(LEAK);
 }
 
 describe("an upload that is refused", () => {
   for (const [row, what, document, code] of REFUSED) {
-    it(`${row}: ${what} is answered 400${code === null ? "" : ` ${code}`}, and nothing is stored`, async () => {
+    it(`${row}: ${what} is answered 400 ${code}, and nothing is stored`, async () => {
       const before = await fx.everything();
-      const answer = await upload(document);
+      const { answer, cpuMs } = await timed(() => upload(document));
       expectProblem(answer, 400);
-      if (code !== null) expect(answer.body.error_code).toBe(code);
+      expect(answer.body.error_code).toBe(code);
+      expect(cpuMs).toBeLessThan(1_000);
       expect(await fx.everything()).toBe(before);
     });
   }
@@ -171,9 +171,17 @@ describe("an upload that is refused", () => {
     });
   }
 
-  it("H22: an archive is no document", async () => {
-    const zip = Buffer.from([0x50, 0x4b, 3, 4, 20, 0, 0, 0, 0xff, 0xfe, 0, 0]);
-    expectProblem(await upload(zip), 400);
+  it.each([
+    ["a zip with an entry ../../x", zipOf("../../x", 0)],
+    ["a zip with a symbolic link", zipOf("link", 0o120777)],
+    ["a tar with an entry ../../x", tarOf("../../x", "0")],
+    ["a tar with a symbolic link", tarOf("link", "2")],
+  ])("H22: %s is no document, alone or in a form, and nothing is stored or written", async (_, archive) => {
+    const before = [await fx.everything(), readdirSync(".").join()];
+    expectProblem(await upload(archive), 400);
+    const file = { name: "file", filename: "tools.zip", body: archive.toString("latin1") };
+    expectProblem(await fx.send("POST", TOOLS, { key: "operator", ...form([file]) }), 400);
+    expect([await fx.everything(), readdirSync(".").join()]).toEqual(before);
   });
 
   it("a form with other fields, two files, or a broken boundary is answered 400", async () => {

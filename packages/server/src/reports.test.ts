@@ -1,7 +1,7 @@
 // Reports that must not count, row by row of faults.md §6 (R1–R14), and the bodies of v1r3 peers.
 
 import { describe, expect, it } from "vitest";
-import { OTHER, PROJECT, useServer, V1R3_SUBJECT } from "../test/fixture.ts";
+import { LEAK, OTHER, PROJECT, timed, useServer, V1R3_SUBJECT } from "../test/fixture.ts";
 
 const fx = useServer();
 type Held = Awaited<ReturnType<typeof fx.held>>;
@@ -67,11 +67,15 @@ describe("a report with", () => {
     it(`${row}: ${what} is answered ${status} ${code}, and the call still waits`, async () => {
       const [call, other] = [await fx.held(), await fx.held()];
       const before = await fx.everything();
-      const answer = await fx.about(call, "report", body?.(call, other) ?? SUCCESS, {
-        ...(capability === undefined ? {} : { capability: capability(call, other) }),
-        ...(key === undefined ? {} : { key }),
-        ...(headers === undefined ? {} : { headers: headers(call) }),
-      });
+      const { answer, cpuMs } = await timed(() =>
+        fx.about(call, "report", body?.(call, other) ?? SUCCESS, {
+          ...(capability === undefined ? {} : { capability: capability(call, other) }),
+          ...(key === undefined ? {} : { key }),
+          ...(headers === undefined ? {} : { headers: headers(call) }),
+        }),
+      );
+      expect(cpuMs).toBeLessThan(1_000);
+      expect(answer.text).not.toMatch(LEAK);
       expect(answer.status, answer.text).toBe(status);
       expect(answer.body.error_code).toBe(code);
       expect(answer.text).not.toContain(call.opened.capability);

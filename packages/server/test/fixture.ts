@@ -230,6 +230,17 @@ export class ServerFixture {
   }
 }
 
+/** What no answer may hold: a place in our code, SQL, a driver's words. */
+export const LEAK = /\bat .*\.[jt]s:\d|\bselect .* from\b|\binsert into\b|\bl0\.|sqlstate|node_modules/i;
+
+/** What the request cost this process. CPU time and not the clock's: the store is in this process, and the machine may be busy. */
+export async function timed<T>(ask: () => Promise<T>): Promise<{ answer: T; cpuMs: number }> {
+  const before = process.cpuUsage();
+  const answer = await ask();
+  const { user, system } = process.cpuUsage(before);
+  return { answer, cpuMs: (user + system) / 1_000 };
+}
+
 export function useServer(): ServerFixture {
   const fixture = new ServerFixture();
   beforeAll(() => fixture.open());
