@@ -7,6 +7,7 @@ import { HEADERS, parseToolCommand } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import type { ToolInvocation, ToolRunner } from "@tessera/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { changedTables, rowsDigest } from "../fuzz/rows-digest.ts";
 import { CallWorld, type CommittedCall } from "./call-world.ts";
 
 let world: CallWorld;
@@ -81,6 +82,7 @@ async function deadLetters(): Promise<Record<string, unknown>[]> {
   return await world.store.database.query("select * from state.dead_letters order by dead_letter_id");
 }
 
+const tableOf = (part: string) => part.slice(0, part.indexOf("="));
 const NO_TICKET = { [HEADERS.call_ticket]: null };
 
 describe("a command that is none, without a ticket, is terminated, kept as a dead letter, and settles nothing", () => {
@@ -126,11 +128,20 @@ describe("a command that is none, without a ticket, is terminated, kept as a dea
   it.each(rows)("%s: %s", async (_, code, change) => {
     const call = await world.commit(shelf());
     const letters = (await deadLetters()).length;
+    const before = { rows: await rowsDigest(world.store.database), cpu: process.cpuUsage() };
     const asked = change(call);
     await refusedAs(code, call, { ...asked, headers: { ...NO_TICKET, ...asked.headers } });
+    // Of CPU time: the machine may be busy with others.
+    expect(process.cpuUsage(before.cpu).user / 1_000).toBeLessThan(1_000);
     await waitFor(async () => (await deadLetters()).length === letters + 1, { what: "a dead letter" });
-    expect((await deadLetters()).at(-1)).toMatchObject({ reason: code });
-    expect(JSON.stringify(await deadLetters())).not.toContain(call.command.headers[HEADERS.call_ticket]);
+    expect(changedTables(before.rows, await rowsDigest(world.store.database)).map(tableOf)).toEqual([
+      "state.dead_letters",
+    ]);
+    const letter = (await deadLetters()).at(-1);
+    expect(letter).toMatchObject({ reason: code });
+    expect(JSON.stringify(letter).length).toBeLessThan(4_000);
+    expect(JSON.stringify(letter)).not.toMatch(/\bat .*\.ts:\d|select |node_modules/);
+    expect(JSON.stringify(letter)).not.toContain(call.command.headers[HEADERS.call_ticket]);
     expect(await world.call(call.tool_call_id)).toMatchObject({ wait_status: "waiting", attempt: 0 });
     expect(ran.some((run) => run.tool_call_id === call.tool_call_id)).toBe(false);
   });
@@ -182,7 +193,9 @@ describe("a well-formed command", () => {
   it("N7 whose card is another call's is a protocol violation, and neither call is touched", async () => {
     const call = await world.commit(shelf());
     const other = await world.commit(shelf());
+    const before = await rowsDigest(world.store.database);
     await refusedAs("protocol_violation", call, { data: payloadOf(other) });
+    expect(changedTables(before, await rowsDigest(world.store.database)).map(tableOf)).not.toContain("state.calls");
     for (const each of [call, other]) {
       expect(await world.call(each.tool_call_id)).toMatchObject({ wait_status: "waiting", attempt: 0 });
     }

@@ -1,6 +1,7 @@
 // The T rows of faults.md §6, end to end: what a model may write into a call, and what the cards of its turn say then. The
 // row's number is in each title. T7 and T8, which take several calls in one answer, are planned and committed by hand.
 
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CALLS_PER_STEP_MAX, isId } from "@tessera/protocol";
@@ -179,9 +180,10 @@ describe("the built-in tools", () => {
     await call({ path: "inside.txt", content: "x" }, "file-system__write", agent_id);
     const workdir = findWorkdir(join(world.directory, "workspaces"));
     symlinkSync("/etc/passwd", join(workdir, "link"));
+    execFileSync("mkfifo", [join(workdir, "fifo")]);
     mkdirSync(join(world.directory, "outside"), { recursive: true });
     writeFileSync(join(world.directory, "outside", "x"), "secret");
-    const paths = ["/etc/passwd", "../x", "a/../../x", "link", "/proc/self/environ", "p".repeat(5_000)];
+    const paths = ["/etc/passwd", "../x", "a/../../x", "link", "fifo", "/proc/self/environ", "p".repeat(5_000)];
     const answers = await Promise.all(paths.map((path) => call({ path }, "file-system__read", agent_id)));
     for (const [n, answer] of answers.entries()) {
       expect(answer.status, paths[n]).toBe("failed");
