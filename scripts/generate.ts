@@ -15,6 +15,7 @@ import { errorReference } from "./generators/error-reference.ts";
 import type { Generator } from "./generators/generator.ts";
 import { httpReference } from "./generators/http-reference.ts";
 import { proofReference } from "./generators/proof-reference.ts";
+import { securityReference } from "./generators/security-reference.ts";
 import { stateReference } from "./generators/state-reference.ts";
 import { wireSchemas } from "./generators/wire-schemas.ts";
 import { yamlReference } from "./generators/yaml-reference.ts";
@@ -30,6 +31,7 @@ const GENERATED: readonly Generator[] = [
   configurationReference,
   cliReference,
   proofReference,
+  securityReference,
 ];
 
 const ROOT = join(import.meta.dirname, "..");

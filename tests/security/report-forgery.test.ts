@@ -138,6 +138,17 @@ describe.each<TestEngine>(["pglite", "postgres"])("a forged report, on %s", (eng
     }
   });
 
+  it("is told apart from a true one that comes a thousand times at once: one is accepted, 999 are duplicates", async () => {
+    const { world } = scene;
+    const { report } = await held(world);
+    const before = process.cpuUsage();
+    const answers = await Promise.all(Array.from({ length: 1_000 }, () => world.kernel.report(report)));
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
+    const outcomes = answers.map(({ outcome }) => outcome);
+    expect(outcomes.filter((outcome) => outcome === "accepted")).toHaveLength(1);
+    expect(outcomes.filter((outcome) => outcome === "duplicate")).toHaveLength(999);
+  });
+
   it("is no report at all: the holder of the attempt is still heard, once", async () => {
     const { world, mine, other } = scene;
     for (const { report } of [mine, other]) {

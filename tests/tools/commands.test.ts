@@ -207,7 +207,9 @@ describe("a well-formed command", () => {
     const settled = await world.settled(done.tool_call_id);
     for (const card of ["card_none", String(settled.result_card_id)]) {
       const call = await world.commit(shelf());
+      const before = await rowsDigest(world.store.database);
       await refusedAs("card_not_found", call, { data: { ...payloadOf(call), tool_call_card_id: card } });
+      expect(changedTables(before, await rowsDigest(world.store.database)).map(tableOf)).not.toContain("state.calls");
       expect(await world.call(call.tool_call_id)).toMatchObject({ wait_status: "waiting", attempt: 0 });
     }
     const call = await world.commit(shelf());
@@ -242,10 +244,12 @@ describe("a well-formed command", () => {
 
   it("N17 in the subject of another project than its call's is tenant_mismatch", async () => {
     const call = await world.commit(shelf());
+    const before = await rowsDigest(world.store.database);
     await refusedAs("tenant_mismatch", call, {
       subject: "cg.v1r4.p_other.public.cmd.tool.quiet.run",
       headers: { [HEADERS.project_id]: "p_other" },
     });
+    expect(changedTables(before, await rowsDigest(world.store.database)).map(tableOf)).not.toContain("state.calls");
     expect(await world.call(call.tool_call_id)).toMatchObject({ wait_status: "waiting", attempt: 0 });
   });
 

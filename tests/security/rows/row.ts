@@ -1,0 +1,40 @@
+// What an entry of the index of faults.md §6 is, and the files it points into.
+
+export const FILES = {
+  commands: "tests/tools/commands.test.ts",
+  cards: "tests/tools/rows-t-c-r.test.ts",
+  calls: "tests/tools/rows-t.test.ts",
+  command: "packages/protocol/src/tool-command.test.ts",
+  edge: "packages/server/src/http-edge.test.ts",
+  sockets: "packages/server/src/sockets.test.ts",
+  registry: "packages/server/src/registry.test.ts",
+  turns: "packages/server/src/turns.test.ts",
+  put: "packages/server/src/put-tool.test.ts",
+  events: "packages/server/src/event-routes.test.ts",
+  reports: "packages/server/src/reports.test.ts",
+  executors: "packages/server/src/executor-edge.test.ts",
+  isolation: "packages/server/src/isolation.test.ts",
+  upload: "packages/tool/src/resources/tool-upload.test.ts",
+  kernel: "packages/kernel/test/report-codes.test.ts",
+  forgery: "tests/security/report-forgery.test.ts",
+  files: "packages/executor/src/builtins/file-system.test.ts",
+  shell: "packages/executor/src/builtins/bash.test.ts",
+  queries: "packages/executor/src/builtins/pure-tools.test.ts",
+  dials: "packages/executor/src/net/rebinding.test.ts",
+} as const;
+export type FileName = keyof typeof FILES;
+
+/** A file, the title of a test or of a row of its table, and words that stand in that test: the input, the answer. */
+export type Shown = readonly [file: FileName, title: string, ...says: readonly [string, ...string[]]];
+
+export interface Row {
+  readonly id: string;
+  readonly input: string;
+  readonly answer: string;
+  /** One for each single input of the row, or one that sends several and says each. */
+  readonly shown: readonly [Shown, ...Shown[]];
+}
+
+export const row = (id: string, input: string, answer: string, ...shown: Row["shown"]): Row => ({
+  ...{ id, input, answer, shown },
+});
