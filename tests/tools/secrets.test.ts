@@ -6,10 +6,13 @@
 import { spawn } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { trace } from "@opentelemetry/api";
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { TOOL_PLACEMENTS, type ToolPlacement } from "@tessera/protocol";
 import { awaitToolCall, type ToolCallAnswer } from "@tessera/runtime";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { readEvents } from "../../packages/server/test/event-reader.ts";
 import { dumpOf, hitsIn } from "./secret-search.ts";
 import { type HostedProject, ToolWorld } from "./tool-world.ts";
 import { startUpstream, type Upstream } from "./upstream.ts";
@@ -124,15 +127,21 @@ function echo(request: { url: string; headers: Record<string, unknown> }) {
   };
 }
 
+const spans = new InMemorySpanExporter();
+trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] }));
+
 describe.each(["pglite", "postgres"] as const)("a secret of the environment, on %s", (engine) => {
   let world: ToolWorld;
   let upstream: Upstream;
   const bodies: string[] = [];
+  /** The stub waits for whole bodies, and a stream has none. */
+  let plainFetch = globalThis.fetch;
 
   beforeAll(async () => {
     world = await ToolWorld.open(engine);
     upstream = await startUpstream(echo);
     const send = globalThis.fetch;
+    plainFetch = send;
     // Everything that goes over the HTTP edge, in both directions.
     vi.stubGlobal("fetch", async (url: URL | string, init?: RequestInit) => {
       if (typeof init?.body === "string") bodies.push(init.body);
@@ -167,9 +176,21 @@ describe.each(["pglite", "postgres"] as const)("a secret of the environment, on 
       });
       expect([200, 404]).toContain(response.status);
     }
+    const stub = globalThis.fetch;
+    globalThis.fetch = plainFetch;
+    const stream = await readEvents({ url }, `/projects/${hosted.project}/events?after=0`, { key: key.text });
+    globalThis.fetch = stub;
+    const ends = () => stream.events.filter(({ event }) => event === "task").length;
+    await waitFor(() => ends() >= answers.length, { what: "the ends of the turns on the stream" });
+    stream.close();
     const decoder = new TextDecoder();
     return {
       ...(await dumpOf(world.node.store.database)),
+      stream: stream.text(),
+      spans: spans
+        .getFinishedSpans()
+        .map(({ name, attributes, events, status }) => JSON.stringify({ name, attributes, events, status }))
+        .join("\n"),
       logs: JSON.stringify(world.logs),
       warnings: world.warnings.join("\n"),
       bus: world.published.map((message) => `${JSON.stringify(message)}\n${decoder.decode(message.data)}`).join("\n"),
@@ -203,6 +224,7 @@ describe.each(["pglite", "postgres"] as const)("a secret of the environment, on 
       expect(places["card.cards"]).toContain(sha256(SECRET));
       expect(Object.values(places).join("\n")).toContain("CANARY_TOKEN");
       if (placement === "service") expect(places.bus).toContain(".chunk");
+      expect(places.spans).toContain("leaky__fail");
       expect(hitsIn(places, [SECRET, UPSTREAM_SECRET])).toEqual([]);
       expect(hitsIn({ dump: `x${JSON.stringify(ENV)}` }, [SECRET])).toEqual(["dump: raw"]);
     },
