@@ -5,6 +5,8 @@
 //   C2. Half of the commands are `work`: the next sensible step of somebody. Without them most sequences would stay shallow.
 //   C3. About one choice in eight is deliberately wrong: a stale epoch, a settled call, a forged secret.
 
+import { claimable } from "./model-calls.ts";
+import { openTurns } from "./model-project.ts";
 import { type Agent, agentOf, type Call, type CallSpec, isAlive, type Model } from "./model-state.ts";
 import type { Hold } from "./model-turns.ts";
 import type { Kind, Operation } from "./operations.ts";
@@ -62,9 +64,12 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       return { kind, ...hold, step: detail % 11 === 0 ? `${step}x` : step, results };
     }
     case "finish":
+    case "appendCards":
     case "defer": {
       const hold = holdOf(model, agentWith(model, whom, ["running"]), luck);
       if (hold === null) return null;
+      if (kind === "appendCards")
+        return { kind, ...hold, card: `${hold.turn}_k${detail % 2}`, text: `text ${detail % 6}` };
       if (kind === "defer")
         return { kind, ...hold, reason: detail % 2 === 0 ? "state_not_found" : "resume_cas_failed_running" };
       return {
@@ -123,7 +128,15 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       return { kind, ms, beats: isWrong ? [] : model.places.filter((worker) => isAlive(model, worker)) };
     }
     case "sweep":
+    case "readEvents":
       return { kind };
+    case "claimCalls":
+      return claimOf(model, choice);
+    case "putProject":
+      return { kind, status: model.status === "active" && isWrong ? "inactive" : "active" };
+    case "deleteProject":
+      // Refused here; a project that has come to its end is deleted after the sequence.
+      return openTurns(model) === 0 ? null : { kind };
   }
 }
 
@@ -162,6 +175,23 @@ function suspendOf(model: Model, { whom, luck, detail, calls }: Choice): Operati
   const there = Object.values(model.calls).filter((call) => call.step === step && call.turn === hold.turn);
   const specs = isAgain ? there : calls.map((number, n) => callSpec(`${model.project}_c${first + n}`, number, detail));
   return { kind: "suspend", ...hold, step, calls: specs.map(plainSpec) };
+}
+
+function claimOf(model: Model, { whom, detail }: Choice): Operation | null {
+  const held = nth(
+    Object.values(model.calls).filter((call) => !call.local && call.claimId !== null),
+    whom,
+  );
+  const isAgain = held !== null && detail % 3 === 0;
+  const times = Object.values(model.calls).reduce((sum, call) => sum + call.caps.length, 0);
+  const asker = isAgain
+    ? { executor: held.claimedBy ?? "", claimId: held.claimId ?? "" }
+    : { executor: `e${detail % 2}`, claimId: `${model.project}_k${times}` };
+  // Of two that are due at the same moment, either may be given: then both are asked for.
+  const due = claimable(model, asker).map((call) => call.due);
+  let max = 1 + (detail % 3);
+  while (max < due.length && due[max] === due[max - 1]) max += 1;
+  return { kind: "claimCalls", ...asker, max, leaseMs: 15_000 };
 }
 
 const lastStep = (model: Model, hold: Hold | null): string | null =>

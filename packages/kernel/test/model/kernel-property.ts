@@ -3,7 +3,7 @@
 import fc from "fast-check";
 import { plainCommands } from "./commands.ts";
 import type { Model } from "./model-state.ts";
-import { healAndDrain, openSequence, type Sequences, sequenceSize } from "./sequences.ts";
+import { type Sequences, sequenceSize } from "./sequences.ts";
 import type { System } from "./system.ts";
 
 /** A failure must be told in half a minute, also where a sequence takes a tenth of a second. */
@@ -13,8 +13,8 @@ export const kernelProperty = (sequences: Sequences) =>
   fc.asyncProperty(
     fc.limitShrink(fc.commands<Model, System, false>(plainCommands, sequenceSize), SHRINKS_MAX),
     async (commands) => {
-      const { model, real } = await openSequence(sequences);
+      const { model, real } = await sequences.open();
       await fc.asyncModelRun(() => ({ model, real }), commands);
-      await healAndDrain(model, real, sequences);
+      await sequences.close(model, real);
     },
   );

@@ -7,7 +7,8 @@ import { type ModelCommand, plainCommands } from "./commands.ts";
 import { SHRINKS_MAX } from "./kernel-property.ts";
 import type { Model } from "./model-state.ts";
 import { openRacers, races } from "./races.ts";
-import { healAndDrain, newSequences, openSequence, runParameters, sequenceSize } from "./sequences.ts";
+import { recordRun } from "./record-run.ts";
+import { assertSequences, runParameters, Sequences, sequenceSize } from "./sequences.ts";
 import type { System } from "./system.ts";
 
 const RUNS = 20;
@@ -16,7 +17,7 @@ const RACES = Math.ceil(plainCommands.length / 2);
 const fx = useFixture({ checkSafety: false });
 
 test("clients that ask at once get answers that some order of asking explains", { timeout: 3_600_000 }, async () => {
-  const sequences = newSequences(fx);
+  const sequences = new Sequences(fx);
   const racers = await openRacers(fx);
   let scheduler: fc.Scheduler | null = null;
   const race = races(racers, () => scheduler as fc.Scheduler);
@@ -26,14 +27,16 @@ test("clients that ask at once get answers that some order of asking explains", 
   );
   const parameters = runParameters<[fc.Scheduler, Iterable<ModelCommand>]>(fx.seed.value, RUNS);
   console.info(`races: seed ${fx.seed.value}, ${parameters.numRuns} sequences`);
-  await fc.assert(
+  await assertSequences(
+    sequences,
     fc.asyncProperty(fc.scheduler(), fc.limitShrink(commands, SHRINKS_MAX), async (drawn, sequence) => {
       scheduler = drawn;
-      const { model, real } = await openSequence(sequences);
+      const { model, real } = await sequences.open();
       await fc.scheduledModelRun(drawn, () => ({ model, real }), sequence);
-      await healAndDrain(model, real, sequences);
+      await sequences.close(model, real);
     }),
     parameters,
   );
+  await recordRun(sequences, "races");
   expect(sequences.reached.get("race: accepted") ?? 0).toBeGreaterThan(0);
 });

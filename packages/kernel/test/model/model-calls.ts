@@ -55,19 +55,48 @@ export function open(
   const attempt = typeof op.ticket === "number" ? call.tickets[op.ticket] : undefined;
   if (attempt === undefined) return "rejected auth_failed";
   if (call.wait !== "waiting") return "rejected already_settled";
-  if (call.claimedBy !== null && call.claimId === op.claimId) {
+  const isAgain = call.claimedBy === op.executor && call.claimId === op.claimId;
+  if (!isAgain && call.claimedBy !== null) return "rejected already_claimed";
+  if (!isAgain && attempt <= call.attempt) return "rejected stale_attempt";
+  if (!isAgain && call.deadline <= model.now) return "rejected tool_timeout";
+  take(model, call, op);
+  return `accepted attempt ${call.attempt}`;
+}
+
+/** Claims it, or answers its holder again, who then has another capability. */
+function take(model: Model, call: Call, op: { executor: string; claimId: string; leaseMs: number }): void {
+  const leaseUntil = model.now + op.leaseMs;
+  if (call.claimedBy === null) claim(call, op.executor, op.claimId, leaseUntil);
+  else {
     call.caps = call.caps.map((cap) => (cap === "current" ? "void" : cap));
     call.caps.push("current");
-    call.leaseUntil = model.now + op.leaseMs;
-    call.due = Math.min(call.due, call.leaseUntil);
-    return `accepted attempt ${call.attempt}`;
+    call.leaseUntil = leaseUntil;
   }
-  if (call.claimedBy !== null) return "rejected already_claimed";
-  if (attempt <= call.attempt) return "rejected stale_attempt";
-  if (call.deadline <= model.now) return "rejected tool_timeout";
-  claim(call, op.executor, op.claimId, model.now + op.leaseMs);
-  call.due = Math.min(call.due, call.leaseUntil); // a lost executor is noticed when its lease ends
-  return `accepted attempt ${call.attempt}`;
+  call.due = Math.min(call.due, leaseUntil); // a lost executor is noticed when its lease ends
+}
+
+/** The calls that somebody who asks for any work would get, the longest due first. */
+export const claimable = (model: Model, op: { executor: string; claimId: string }): Call[] =>
+  Object.values(model.calls)
+    .filter(
+      (call) =>
+        call.wait === "waiting" &&
+        !call.local &&
+        call.deadline > model.now &&
+        (call.claimedBy === null
+          ? call.attempt === 0 || call.rings > 0 || call.due <= model.now
+          : call.claimedBy === op.executor && call.claimId === op.claimId),
+    )
+    .sort((a, b) => a.due - b.due);
+
+export function claimCalls(
+  model: Model,
+  op: { executor: string; claimId: string; max: number; leaseMs: number },
+): string {
+  const taken = claimable(model, op).slice(0, op.max);
+  for (const call of taken) take(model, call, op);
+  const said = taken.map(({ id, attempt }) => `${id}=${attempt}`).sort();
+  return `took ${said.join(",")}`;
 }
 
 export interface CapUse {

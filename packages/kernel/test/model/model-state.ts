@@ -84,7 +84,6 @@ export interface Worker {
 export interface Model {
   readonly project: string;
   now: number;
-  made: number;
   agents: Record<string, Agent>;
   turns: Record<string, Turn>;
   calls: Record<string, Call>;
@@ -92,6 +91,14 @@ export interface Model {
   /** The two places where a worker runs: the id of the one that runs there now. */
   places: string[];
   deadLetters: string[];
+  /** An inactive project takes no new turns. */
+  status: "active" | "inactive";
+  revision: number;
+  /** Cards that workers appended: what they say. */
+  cards: Record<string, string>;
+  /** The ends of turns in their order, and how many of them a reader has been told. */
+  log: string[];
+  told: number;
   /** Terminal events, by turn. */
   ends: Record<string, string[]>;
 }
@@ -108,7 +115,8 @@ export function newModel(project: string, now: number): Model {
   const workers: Record<string, Worker> = {};
   const places = [0, 1].map((n) => `${project}_w${n}`);
   for (const id of places) workers[id] = { id, leaseUntil: now + LEASE_MS, isLapsed: false };
-  return { project, now, made: 2, agents, turns: {}, calls: {}, workers, places, deadLetters: [], ends: {} };
+  const blank = { turns: {}, calls: {}, cards: {}, ends: {}, deadLetters: [], log: [], told: 0 };
+  return { project, now, agents, workers, places, ...blank, status: "active", revision: 1 };
 }
 
 export const isAlive = (model: Model, worker: string): boolean => {

@@ -30,6 +30,7 @@ export interface Hold {
 export function enqueue(model: Model, op: { agent: string; turn: string; parent: string | null }): string {
   const there = model.turns[op.turn];
   if (there !== undefined) return there.agent === op.agent ? "duplicate" : "rejected conflict";
+  if (model.status !== "active") return "rejected conflict";
   const parent = op.parent === null ? null : turnOf(model, op.parent);
   if (parent?.isStopped === true) return "rejected canceled";
   const depth = parent === null ? 0 : parent.depth + 1;
@@ -177,6 +178,18 @@ export function finish(model: Model, op: Hold & { status: string; deliverable: s
   return "accepted";
 }
 
+export function appendCards(model: Model, op: Hold & { card: string; text: string }): string {
+  const agent = agentOf(model, op.agent);
+  const refusal = refused(agent, op);
+  if (refusal !== null) return refusal;
+  const there = model.cards[op.card];
+  if (there !== undefined) return there === op.text ? "duplicate" : "rejected conflict";
+  model.cards[op.card] = op.text;
+  turnOf(model, op.turn).transcript.push("task.instruction");
+  agent.crashes = 0;
+  return "accepted";
+}
+
 /** The end of an active turn: each open call has a result, the deliverable is the last card, the next turn is dispatched. */
 function endTurn(
   model: Model,
@@ -190,10 +203,15 @@ function endTurn(
   }
   turn.transcript.push("task.deliverable");
   Object.assign(turn, { status: end.status, error: end.error, inbox: end.inbox });
-  model.ends[turn.id]?.push(end.status);
+  tellEnd(model, turn.id, end.status);
   if (end.isFromOutside) agent.epoch += 1;
   Object.assign(agent, { status: "idle", turn: null, holder: null, open: [], step: null, crashes: 0 });
   dispatchNext(model, agent);
+}
+
+function tellEnd(model: Model, turn: string, status: string): void {
+  model.ends[turn]?.push(status);
+  model.log.push(`${turn} ${status}`);
 }
 
 export function defer(model: Model, op: Hold & { reason: keyof typeof DEFER_DELAYS_MS }): string {
@@ -222,7 +240,7 @@ export function stop(model: Model, op: { turn: string }): string {
     agent.queue = agent.queue.filter((id) => id !== turn.id);
     turn.transcript.push("task.deliverable");
     Object.assign(turn, { status: "canceled", error: "canceled", inbox: "skipped", isStopped: true });
-    model.ends[turn.id]?.push("canceled");
+    tellEnd(model, turn.id, "canceled");
     return "accepted queued";
   }
   if (turn.status !== "active") return "rejected already_settled";

@@ -2,6 +2,7 @@
 
 import { hold as fenceOf } from "../fixture.ts";
 import * as calls from "./model-calls.ts";
+import * as projects from "./model-project.ts";
 import type { CallSpec, Model } from "./model-state.ts";
 import * as turns from "./model-turns.ts";
 import type { System } from "./system.ts";
@@ -14,9 +15,11 @@ export interface Operations {
   suspend: turns.Hold & { step: string; calls: readonly CallSpec[] };
   applyResults: turns.Hold & { step: string; results: readonly string[] };
   finish: turns.Hold & { status: "success" | "failed"; deliverable: string };
+  appendCards: turns.Hold & { card: string; text: string };
   defer: turns.Hold & { reason: DeferReason };
   stop: { turn: string };
   open: { call: string; ticket: number | "forged" | "other"; executor: string; claimId: string; leaseMs: number };
+  claimCalls: { executor: string; claimId: string; max: number; leaseMs: number };
   renew: calls.CapUse;
   saveCard: calls.CapUse & { result: string };
   report: calls.CapUse & { result: string; isRetryable: boolean; isPointer: boolean };
@@ -24,6 +27,9 @@ export interface Operations {
   retireWorker: { worker: string };
   advance: { ms: number; beats: readonly string[] };
   sweep: object;
+  putProject: { status: Model["status"] };
+  readEvents: object;
+  deleteProject: object;
 }
 
 export type Kind = keyof Operations;
@@ -37,9 +43,11 @@ const expectations: Expectations = {
   suspend: turns.suspend,
   applyResults: turns.applyResults,
   finish: turns.finish,
+  appendCards: turns.appendCards,
   defer: turns.defer,
   stop: turns.stop,
   open: calls.open,
+  claimCalls: calls.claimCalls,
   renew: calls.renew,
   saveCard: calls.saveCard,
   report: calls.report,
@@ -54,6 +62,9 @@ const expectations: Expectations = {
     return "done";
   },
   sweep: turns.sweep,
+  putProject: projects.putProject,
+  readEvents: projects.readEvents,
+  deleteProject: projects.deleteProject,
 };
 
 /** Moves the model and answers what the kernel must answer. */
@@ -111,6 +122,10 @@ const performances: Performances = {
     const deliverable = { card_id: op.deliverable, content: { text: "done" } };
     return word(await system.kernel.finishTurn({ ...system.fence(op), status: op.status, deliverable }));
   },
+  async appendCards(system, op) {
+    const cards = [{ card_id: op.card, type: "task.instruction", content: { text: op.text } }];
+    return word(await system.kernel.appendCards({ ...system.fence(op), cards }));
+  },
   async defer(system, op) {
     const outcome = await system.kernel.deferTurn(fenceOf(system.fence(op)), op.reason);
     return outcome.outcome === "accepted" ? `accepted ${outcome.retry_count}` : word(outcome);
@@ -131,6 +146,19 @@ const performances: Performances = {
     if (outcome.outcome !== "accepted") return word(outcome);
     system.keepCapability(op.call, outcome.capability);
     return `accepted attempt ${outcome.attempt}`;
+  },
+  async claimCalls(system, op) {
+    const opened = await system.kernel.claimCalls({
+      project_id: system.project,
+      target: "echo",
+      executor: op.executor,
+      claim_id: op.claimId,
+      max: op.max,
+      lease_ms: op.leaseMs,
+    });
+    for (const { tool_call_id, capability } of opened) system.keepCapability(tool_call_id, capability);
+    const taken = opened.map(({ tool_call_id, attempt }) => `${tool_call_id}=${attempt}`).sort();
+    return `took ${taken.join(",")}`;
   },
   async renew(system, op) {
     return word(await system.kernel.renewCall(system.callHold(op)));
@@ -164,6 +192,19 @@ const performances: Performances = {
   async sweep(system) {
     await system.sweep();
     return "done";
+  },
+  async putProject({ kernel, project }, op) {
+    const outcome = await kernel.putProject({ project_id: project, status: op.status });
+    return outcome.outcome === "rejected" ? word(outcome) : `${outcome.outcome} ${outcome.revision}`;
+  },
+  async readEvents(system) {
+    const ends = (await system.newEvents()).filter(({ kind }) => kind === "task");
+    const said = ends.map(({ agent_turn_id, status }) => `${agent_turn_id} ${status}`).sort();
+    return `read ${said.join(",")}`;
+  },
+  async deleteProject({ kernel, project }) {
+    const outcome = await kernel.deleteProject(project);
+    return outcome.outcome === "rejected" ? `${word(outcome)} ${outcome.open_turns}` : outcome.outcome;
   },
 };
 

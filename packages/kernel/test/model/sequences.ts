@@ -3,77 +3,136 @@
 //   Q1. TESSERA_MODEL_RUNS sets how many; TESSERA_SEED the seed, which is printed at the start and with a failure, together
 //       with the path to the shrunk sequence. TESSERA_MODEL_PATH and TESSERA_MODEL_REPLAY (the replayPath that is printed
 //       behind the commands) repeat only that one.
-//   Q2. After each sequence the world heals: a living worker finishes what is left, and then every invariant must hold.
+//   Q2. After each sequence the world heals: a living worker finishes what is left, and model and kernel must still agree.
+//   Q3. The invariants read a whole store, and cost as much as a sequence. So they are asked once for the SEQUENCES_PER_STORE
+//       sequences that share a store, whose rows stay there until then, and of one sequence in as many while it is under way.
+//   Q4. Once something was wrong, everything is looked at after every command and every sequence: what shrinks is told where
+//       it happened. A violation that was found too late to say whose it was is searched for again in that way.
 
 import { CALL_DEADLINE_MARGIN_MS } from "@tessera/protocol";
-import type fc from "fast-check";
+import fc from "fast-check";
 import { verifyStore } from "../../src/index.ts";
 import type { Fixture } from "../fixture.ts";
-import { runOperation } from "./commands.ts";
+import { look, runOperation, runTogether } from "./commands.ts";
 import { type Model, newModel } from "./model-state.ts";
 import type { Operation } from "./operations.ts";
-import { System } from "./system.ts";
+import { openProjects, System } from "./system.ts";
 
 const COMMANDS_MAX = 60;
 const SEQUENCES_PER_STORE = 25;
-/** The invariants cost as much as ten commands; those of a drained store, checked always, include the safety of all before. */
-const LIVE_CHECK_EVERY = 5;
+/** Q3: the place among those of a store of the one whose invariants are asked while it is under way. */
+const LIVE_CHECK_AT = 9;
+/** Commands between two looks at the rows; what they said was compared each time. */
+const LOOK_EVERY = 6;
+/** One project in so many is deleted at its end; the rows of the others are there for the invariants. */
+const DELETE_EVERY = 6;
 const TIMEOUT_MAX_MS = 600_000;
 
-export interface Sequences {
+export class Sequences {
   readonly fixture: Fixture;
-  count: number;
-  /** What a failed sequence left behind must not be found by the next one. */
-  isDirty: boolean;
   /** How often each answer was given, over all sequences. */
-  readonly reached: Map<string, number>;
-}
+  readonly reached = new Map<string, number>();
+  count = 0;
+  commands = 0;
+  /** Q4 */
+  isThorough: boolean;
+  /** What a failed sequence left behind must not be found by the next one. */
+  #isDirty = false;
+  #unchecked = 0;
+  #projects: string[] = [];
 
-export const newSequences = (fixture: Fixture): Sequences => ({ fixture, count: 0, isDirty: true, reached: new Map() });
-
-export async function openSequence(sequences: Sequences): Promise<{ model: Model; real: System }> {
-  const { fixture } = sequences;
-  if (sequences.isDirty || sequences.count % SEQUENCES_PER_STORE === 0) await emptyStore(fixture);
-  sequences.isDirty = true;
-  sequences.count += 1;
-  fixture.published.length = 0;
-  const project = `m${sequences.count}`;
-  const model = newModel(project, fixture.clock.databaseTime().getTime());
-  const real = new System(fixture, project, sequences.reached);
-  await real.open(model.places);
-  return { model, real };
-}
-
-/** Q2 */
-export async function healAndDrain(model: Model, real: System, sequences: Sequences): Promise<void> {
-  const { fixture } = sequences;
-  if (sequences.count % LIVE_CHECK_EVERY === 0) {
-    const live = await verifyStore(fixture.store.database, { only: "safety" });
-    if (live.violations.length > 0) throw new Error(`invariants do not hold: ${JSON.stringify(live.violations)}`);
+  constructor(fixture: Fixture, isThorough = false) {
+    this.fixture = fixture;
+    this.isThorough = isThorough;
   }
-  const run = (op: Operation) => runOperation(model, real, op);
+
+  async open(): Promise<{ model: Model; real: System }> {
+    const { fixture } = this;
+    if (this.#isDirty) this.isThorough = true;
+    if (this.#isDirty || this.#projects.length === 0) await this.#newStore();
+    this.#isDirty = true;
+    this.count += 1;
+    fixture.published.length = 0;
+    const project = this.#projects.shift() ?? "";
+    const model = newModel(project, fixture.clock.databaseTime().getTime());
+    const real = new System(fixture, project, this.reached);
+    real.lookEvery = this.isThorough ? 1 : LOOK_EVERY;
+    await real.open(model.places);
+    return { model, real };
+  }
+
+  async #newStore(): Promise<void> {
+    await emptyStore(this.fixture);
+    this.#unchecked = 0;
+    // While something shrinks, each sequence gets a store of its own.
+    const size = this.#isDirty ? 1 : SEQUENCES_PER_STORE;
+    this.#projects = Array.from({ length: size }, (_, n) => `m${this.count + n + 1}`);
+    await openProjects(this.fixture.kernel, this.#projects);
+  }
+
+  /** Q2, Q3 */
+  async close(model: Model, real: System): Promise<void> {
+    await look(model, real);
+    if (this.isThorough || this.#unchecked === LIVE_CHECK_AT) await this.#expectInvariants({ only: "safety" });
+    await heal(model, real);
+    await look(model, real);
+    if (this.count % DELETE_EVERY === 0) await runOperation(model, real, { kind: "deleteProject" });
+    await look(model, real);
+    this.commands += real.trace.length;
+    this.#unchecked += 1;
+    if (this.isThorough || this.#unchecked === SEQUENCES_PER_STORE) await this.checkStore();
+    this.#isDirty = false;
+  }
+
+  /** Everything of this store has ended, and nothing of it may be wrong or left over. */
+  async checkStore(): Promise<void> {
+    if (this.#unchecked > 0) await this.#expectInvariants({ drained: true });
+    this.#unchecked = 0;
+  }
+
+  async #expectInvariants(options: { only?: "safety"; drained?: boolean }): Promise<void> {
+    const { violations } = await verifyStore(this.fixture.store.database, options);
+    if (violations.length > 0) throw new Violated(JSON.stringify(violations), this.#unchecked > 1);
+  }
+}
+
+export class Violated extends Error {
+  /** Another sequence of the same store may have done it. */
+  readonly isLate: boolean;
+  constructor(what: string, isLate: boolean) {
+    super(`invariants do not hold: ${what}`);
+    this.isLate = isLate;
+  }
+}
+
+async function heal(model: Model, real: System): Promise<void> {
   const worker = `${model.project}_last`;
   for (const ms of [0, TIMEOUT_MAX_MS + CALL_DEADLINE_MARGIN_MS]) {
-    await run({ kind: "advance", ms, beats: [] });
-    await run({ kind: "sweep" });
-    await run({ kind: "renewWorker", worker: `${worker}${ms}`, place: 0 });
-    for (const agent of Object.values(model.agents)) await drainAgent(model, agent.id, `${worker}${ms}`, run);
+    await runOperation(model, real, { kind: "advance", ms, beats: [] });
+    await runOperation(model, real, { kind: "sweep" });
+    await runOperation(model, real, { kind: "renewWorker", worker: `${worker}${ms}`, place: 0 });
+    await drain(model, real, `${worker}${ms}`);
   }
-  const drained = await verifyStore(fixture.store.database, { drained: true });
-  if (drained.violations.length > 0) throw new Error(`not drained: ${JSON.stringify(drained.violations)}`);
-  sequences.isDirty = false;
 }
 
-async function drainAgent(model: Model, id: string, worker: string, run: (op: Operation) => Promise<void>) {
+/** All agents at once, until none of them can be brought further. */
+async function drain(model: Model, real: System, worker: string): Promise<void> {
+  const stuck = new Set<string>();
   for (;;) {
-    const agent = model.agents[id];
-    if (agent === undefined || agent.turn === null) return;
-    const before = agent.epoch;
-    if (agent.status !== "running") await run({ kind: "resume", agent: id, worker, reclaim: false });
-    const { turn, epoch, status } = agent;
-    if (status === "running" && turn !== null)
-      await run({ kind: "finish", agent: id, turn, epoch, status: "success", deliverable: `${turn}_last` });
-    else if (epoch === before) return;
+    const agents = Object.values(model.agents).filter(({ id, turn }) => turn !== null && !stuck.has(id));
+    if (agents.length === 0) return;
+    const waiting = agents.filter(({ status }) => status !== "running").map(({ id }) => id);
+    await runTogether(
+      model,
+      real,
+      waiting.map((agent) => ({ kind: "resume", agent, worker, reclaim: false })),
+    );
+    const finishing = agents.flatMap(({ id, turn, epoch, status }): Operation[] => {
+      if (status !== "running" || turn === null) stuck.add(id);
+      if (status !== "running" || turn === null) return [];
+      return [{ kind: "finish", agent: id, turn, epoch, status: "success", deliverable: `${turn}_last` }];
+    });
+    await runTogether(model, real, finishing);
   }
 }
 
@@ -100,4 +159,21 @@ export function runParameters<T>(seed: number, defaultRuns: number): fc.Paramete
   const runs = Number(process.env.TESSERA_MODEL_RUNS ?? defaultRuns);
   const path = process.env.TESSERA_MODEL_PATH;
   return { seed: seed | 0, numRuns: runs, endOnFailure: false, ...(path === undefined ? {} : { path }) };
+}
+
+/** Q4 */
+export async function assertSequences<T>(
+  sequences: Sequences,
+  property: fc.IAsyncProperty<T>,
+  parameters: fc.Parameters<T>,
+): Promise<void> {
+  const found = await fc.check(property, parameters);
+  const late = found.failed ? found.errorInstance : await sequences.checkStore().catch((error: unknown) => error);
+  if (late === undefined) return;
+  if (late instanceof Violated && late.isLate) {
+    sequences.isThorough = true;
+    await fc.assert(property, parameters);
+    throw late;
+  }
+  throw new Error((await fc.asyncDefaultReportMessage(found)) ?? String(late), { cause: late });
 }

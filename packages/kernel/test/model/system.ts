@@ -1,8 +1,7 @@
 // The kernel under test, as one sequence of commands sees it: a project of its own, the secrets it was given, and what
 // the rows say.
 //
-//   Y1. All sequences share one store, because making one is slow; it is emptied every SEQUENCES_PER_STORE sequences, because
-//       the invariants read all of it.
+//   Y1. Sequences share stores and connections, because making one is slow; each reads only the rows of its project.
 //   Y2. Tickets and capabilities are kept in the order in which they were given: the model knows them by their place.
 
 import type { CallHold, Kernel, TurnHold } from "../../src/index.ts";
@@ -22,6 +21,20 @@ class Book {
   readonly specs = new Map<string, CallSpec>();
 }
 
+/** What sequences find when they begin: a project each, with its agents. One batch for all of them. */
+export async function openProjects(kernel: Kernel, projects: readonly string[]): Promise<void> {
+  await Promise.all(projects.map((project_id) => kernel.putProject({ project_id })));
+  await Promise.all(projects.map((project_id) => kernel.putBox({ project_id, box_id: `${project_id}_profile` })));
+  const agents = projects.flatMap((project_id) =>
+    Array.from({ length: AGENTS }, (_, n) => ({ project_id, agent_id: `${project_id}_a${n}` })),
+  );
+  await Promise.all(
+    agents.map((agent) =>
+      kernel.putAgent({ ...agent, worker_target: "workers", profile_box_id: `${agent.project_id}_profile` }),
+    ),
+  );
+}
+
 export class System {
   readonly project: string;
   readonly #fixture: Fixture;
@@ -29,7 +42,11 @@ export class System {
   readonly #reached: Map<string, number>;
   readonly kernel: Kernel;
   /** What was asked so far. */
-  readonly trace: string[] = [];
+  readonly trace: object[] = [];
+  /** How many operations may pass before the rows are looked at, and how many have. */
+  lookEvery = 1;
+  #cursor = 0;
+  unseen = 0;
 
   constructor(
     fixture: Fixture,
@@ -55,22 +72,20 @@ export class System {
   }
 
   async open(workers: readonly string[]): Promise<void> {
-    const { kernel, project } = this;
-    const agents = Array.from({ length: AGENTS }, (_, n) => `${project}_a${n}`);
-    const box_id = `${project}_profile`;
-    await kernel.putProject({ project_id: project });
-    await kernel.putBox({ project_id: project, box_id });
-    await Promise.all([
-      ...agents.map((agent_id) =>
-        kernel.putAgent({ project_id: project, agent_id, worker_target: "workers", profile_box_id: box_id }),
-      ),
-      ...workers.map((worker_id) => kernel.renewWorker({ worker_id, worker_target: "workers" })),
-    ]);
+    const { kernel } = this;
+    await Promise.all(workers.map((worker_id) => kernel.renewWorker({ worker_id, worker_target: "workers" })));
   }
 
   async view(): Promise<View> {
     const [row] = await this.#fixture.query<{ view: View }>(VIEW, [this.project]);
     return row?.view as View;
+  }
+
+  /** What happened in this project since this was last asked. */
+  async newEvents() {
+    const events = await this.kernel.reads.eventsAfter(this.project, this.#cursor);
+    this.#cursor = events.at(-1)?.seq ?? this.#cursor;
+    return events;
   }
 
   async sweep(): Promise<void> {
@@ -87,7 +102,7 @@ export class System {
 
   /** Counts an answer, without the numbers and results in it. */
   reach(answer: string): void {
-    const kind = answer.replace(/(started|resumed) .*$/, "$1").replace(/ \d+$/, "");
+    const kind = answer.replace(/(started|resumed|took|read) .+$/, "$1").replace(/ \d+$/, "");
     this.#reached.set(kind, (this.#reached.get(kind) ?? 0) + 1);
   }
 

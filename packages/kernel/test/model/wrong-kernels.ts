@@ -8,6 +8,8 @@ export interface Mistake {
   readonly in: string;
   readonly from: string;
   readonly to: string;
+  /** The first sequence of the test's seed that tells. */
+  readonly noticedAt: number;
 }
 
 export const MISTAKES: readonly Mistake[] = [
@@ -16,54 +18,91 @@ export const MISTAKES: readonly Mistake[] = [
     in: "refuse_worker",
     from: " or h.turn_epoch is distinct from (item ->> 'turn_epoch')::bigint",
     to: "",
+    noticedAt: 0,
   },
   {
     says: "a step is committed whatever its epoch",
     in: "suspend_on_calls",
     from: " or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'",
     to: " then 'stale_epoch'",
+    noticedAt: 1,
   },
   {
     says: "a report settles a call that the deadline or a crash settled before (no compare-and-set)",
     in: "report_at",
     from: "when c.wait_status <> 'waiting' then case when c.settled_by = 'report' then 'duplicate' else 'already_settled' end",
     to: "when c.wait_status <> 'waiting' and c.settled_by = 'report' then 'duplicate'",
+    noticedAt: 30,
   },
   {
     says: "the lease of an executor never lapses",
     in: "sweep_call",
     from: "if alive_until > moment then",
     to: "if alive_until is not null then",
+    noticedAt: 11,
   },
   {
     says: "a worker whose lease ran out may take turns",
     in: "resume",
     from: "w.worker_id = i.worker_id and w.lease_until > moment and w.lapsed_at is null",
     to: "w.worker_id = i.worker_id",
+    noticedAt: 5,
   },
   {
     says: "a call that somebody holds is given to the next who asks",
     in: "open_call_at",
     from: "when c.claimed_by is not null then 'already_claimed'",
     to: "when false then 'already_claimed'",
+    noticedAt: 57,
   },
   {
     says: "an attempt that lost its lease may still report",
     in: "report_at",
     from: "when c.cap_sha256 is distinct from i.shown then",
     to: "when c.cap_sha256 is distinct from i.shown and not coalesce(i.shown = any (c.stale_caps), false) then",
+    noticedAt: 24,
   },
   {
     says: "a call of effect once is run again after a crash",
     in: "lapse_call",
     from: "if c.effect = 'once' and not c.can_reconcile then",
     to: "if false then",
+    noticedAt: 13,
   },
   {
     says: "the newest queued turn is dispatched first",
     in: "dispatch_next",
     from: "order by i.queue_order limit 1",
     to: "order by i.queue_order desc limit 1",
+    noticedAt: 0,
+  },
+  {
+    says: "a call that waits out its back-off is given to whoever asks for work",
+    in: "claim_calls",
+    from: " and (c.attempt = 0 or c.rings > 0 or c.due_at <= moment)",
+    to: "",
+    noticedAt: 80,
+  },
+  {
+    says: "an inactive project takes turns",
+    in: "enqueue_one",
+    from: "if project_status <> 'active' then",
+    to: "if false then",
+    noticedAt: 18,
+  },
+  {
+    says: "a project is deleted while turns of it are open",
+    in: "delete_project",
+    from: "if open_turns > 0 then",
+    to: "if false then",
+    noticedAt: 3,
+  },
+  {
+    says: "a batch that opens one call twice gives it twice",
+    in: "has_repeats",
+    from: "return (select",
+    to: "return false and (select",
+    noticedAt: 43,
   },
 ];
 
