@@ -1,8 +1,9 @@
 // Ways in which one row, one caller or one moment could spoil the store for everybody. Each was shown against an earlier
 // version of these functions.
 
+import { DOOR_ITEMS_MAX } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
-import type { OpenedCall } from "../src/index.ts";
+import type { DatabaseError, OpenedCall } from "../src/index.ts";
 import { hold, PROJECT, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
@@ -17,6 +18,29 @@ async function ask(
   ]);
   return rows[0]?.answer ?? [];
 }
+
+describe("a batch that is too long", () => {
+  it("is refused by every door before anything is done", async () => {
+    const doors = await fx.query<{ name: string }>(
+      `select p.oid::regprocedure::text as name from pg_proc p
+        where p.pronamespace = 'l0'::regnamespace and p.prorettype = 'json'::regtype and p.proargnames[1] = 'items' order by 1`,
+    );
+    expect(doors.length).toBeGreaterThan(25);
+    const items = JSON.stringify(Array.from({ length: DOOR_ITEMS_MAX + 1 }, () => ({})));
+    for (const { name } of doors) {
+      const rest = name
+        .split(",")
+        .slice(1)
+        .map(() => ", null");
+      const error = await fx.query(`select ${name.split("(")[0]}($1::jsonb${rest.join("")})`, [items]).then(
+        () => null,
+        (refused: unknown) => refused as DatabaseError,
+      );
+      expect(error?.message, name).toMatch(/payload_too_large: at most 256 items|items must be an array of at most 64/);
+      expect(error?.kind, name).toBe("statement");
+    }
+  });
+});
 
 describe("one bad row", () => {
   it("does not stop the sweep of the rows behind it", async () => {

@@ -1,12 +1,22 @@
--- Batches that name one row twice.
+-- Batches that are too long, or name one row twice.
 --
 -- The hot doors lock a row once per item and write once per row, so a batch with repetitions is answered in rounds: the first item
 -- of each row, then the rest, which meet what the first did. The client avoids it (its batches hold one item per head); tools and
 -- doubled messages do not.
 
+-- Eight times what the client sends is enough for anybody, and what a door costs grows faster than its batch.
+create or replace function l0.expect_batch(items jsonb) returns void
+language plpgsql immutable as $$
+begin
+  if jsonb_array_length(items) > 256 then
+    raise exception 'payload_too_large: at most 256 items' using errcode = 'program_limit_exceeded';
+  end if;
+end $$;
+
 create or replace function l0.has_repeats(items jsonb, key text) returns boolean
 language plpgsql immutable as $$
 begin
+  perform l0.expect_batch(items);
   if jsonb_array_length(items) < 2 then
     return false;
   end if;

@@ -13,6 +13,7 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
 begin
+  perform l0.expect_batch(items);
   with item as materialized (
     select i.*
       from rows from (jsonb_to_recordset(items) as (project_id text, tool_call_id text, capability text, lease_ms integer, principal text))

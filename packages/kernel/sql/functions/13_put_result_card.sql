@@ -22,6 +22,7 @@ declare
   content jsonb;
   digest bytea;
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from rows from (jsonb_to_recordset(items) as (
              project_id text, tool_call_id text, capability text, content jsonb, card_id text, author_id text, function_name text,

@@ -21,6 +21,7 @@ declare
   answers jsonb := '{}';
   i record;
 begin
+  perform l0.expect_batch(items);
   -- Heads are locked in key order; the answers go back in item order.
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)

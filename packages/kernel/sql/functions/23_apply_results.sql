@@ -16,6 +16,7 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
 begin
+  perform l0.expect_batch(items);
   with item as materialized (
     select i.*, row_number() over (partition by i.project_id, i.agent_id order by i.ord) as repetition
       from rows from (jsonb_to_recordset(items) as (project_id text, agent_id text, agent_turn_id text, turn_epoch bigint, step_id text, results jsonb))

@@ -13,6 +13,7 @@ declare
   code text;
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
      order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
@@ -88,6 +89,7 @@ declare
   answers jsonb := '{}';
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
      order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n
@@ -149,6 +151,7 @@ declare
   wake jsonb;
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
      order by (e.item ->> 'project_id') collate "C", (e.item ->> 'agent_id') collate "C", e.n

@@ -15,6 +15,7 @@ declare
   answers jsonb := '{}';
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n
       from jsonb_array_elements(items) with ordinality e (item, n)

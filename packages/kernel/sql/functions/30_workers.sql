@@ -8,6 +8,7 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
 begin
+  perform l0.expect_batch(items);
   with item as materialized (
     select i.*
       from rows from (jsonb_to_recordset(items) as (worker_id text, worker_target text, lease_ms integer, info jsonb))

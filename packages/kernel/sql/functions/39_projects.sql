@@ -22,6 +22,7 @@ declare
   kept resource.projects;
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n) order by (e.item ->> 'project_id') collate "C", e.n
   loop
@@ -140,6 +141,7 @@ end $$;
 create or replace function l0.put_audit(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  perform l0.expect_batch(items);
   insert into state.audit_log (project_id, kind, code, tool_call_id, agent_turn_id, principal, detail, created_at)
   select case when p.is_there then i.project_id end, i.kind, i.code, i.tool_call_id, i.agent_turn_id, i.principal,
          coalesce(i.detail, '{}') || case when p.is_there or i.project_id is null then '{}' else jsonb_build_object('project_id', i.project_id) end,

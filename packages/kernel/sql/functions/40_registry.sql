@@ -11,6 +11,7 @@ declare
   i record;
   answers json[] := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from jsonb_to_recordset(items) as e (project_id text, agent_id text, worker_target text, profile_box_id text, tags text[],
       display_name text, owner_agent_id text, status text, metadata jsonb, only_new boolean, identity_edge jsonb)
@@ -65,6 +66,7 @@ declare
   living_digest text;
   answers jsonb := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.*, items -> (e.ord - 1)::integer ? 'expected_digest' as is_compared
       from rows from (jsonb_to_recordset(items) as (project_id text, tool_name text, digest text, description text, parameters jsonb,
@@ -120,6 +122,7 @@ declare
   kept card.cards;
   answers json[] := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from jsonb_to_recordset(items) as e (project_id text, card_id text, type text, author_id text, content jsonb, metadata jsonb,
       ttl_seconds integer, trace_id text)
@@ -156,6 +159,7 @@ declare
   missing text;
   answers json[] := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from jsonb_to_recordset(items) as e (project_id text, box_id text, agent_id text, card_ids text[])
   loop
@@ -192,6 +196,7 @@ end $$;
 create or replace function l0.put_dead_letters(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  perform l0.expect_batch(items);
   insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
   select case when l0.living_project(i.project_id) then i.project_id end, i.correlation_id, i.reason, coalesce(i.detail, '{}'), coalesce(at, clock_timestamp())
     from jsonb_to_recordset(items) as i (project_id text, correlation_id text, reason text, detail jsonb);
@@ -203,6 +208,7 @@ end $$;
 create or replace function l0.put_target_principals(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 begin
+  perform l0.expect_batch(items);
   delete from resource.target_principals p
    using jsonb_to_recordset(items) as i (target text, principal text, removed boolean)
    where i.removed and p.target = i.target and p.principal = i.principal;

@@ -10,6 +10,7 @@ declare
   kept resource.api_keys;
   answers json[] := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from jsonb_to_recordset(items) as e (key_id text, secret_sha256 text, project_id text, role text, targets text[], label text,
       expires_in_ms bigint, revoked boolean)

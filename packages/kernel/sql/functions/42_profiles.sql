@@ -15,6 +15,7 @@ declare
   answers jsonb := '{}';
   answer text;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.*, items -> (e.ord - 1)::integer ? 'expected_profile_box_id' as is_compared
       from rows from (jsonb_to_recordset(items) as (project_id text, name text, profile_box_id text, worker_target text, tags text[],

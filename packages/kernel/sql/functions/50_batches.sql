@@ -14,6 +14,7 @@ declare
   code text;
   answers jsonb := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from rows from (jsonb_to_recordset(items) as (project_id text, tool_call_id text, capability text, principal text, batch_id text,
              deadline_ms bigint, fail_fast boolean, metadata jsonb, tasks jsonb))
@@ -65,6 +66,7 @@ declare
   task state.pmo_batch_tasks;
   answers jsonb := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from rows from (jsonb_to_recordset(items) as (batch_task_id text, project_id text, move text, status text, agent_turn_id text,
              agent_id text, turn_epoch bigint, delay_ms integer, error_detail jsonb, metadata jsonb))
@@ -119,6 +121,7 @@ declare
   c state.calls;
   answers jsonb := '{}';
 begin
+  perform l0.expect_batch(items);
   for i in
     select * from rows from (jsonb_to_recordset(items) as (batch_id text, project_id text, status text, result jsonb, error jsonb))
            with ordinality as e (batch_id, project_id, status, result, error, ord)
@@ -168,6 +171,7 @@ declare
   answers jsonb := '{}';
   i record;
 begin
+  perform l0.expect_batch(items);
   for i in
     select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
      order by (e.item ->> 'project_id') collate "C", (e.item -> 'turn' ->> 'agent_id') collate "C", e.n
