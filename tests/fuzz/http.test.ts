@@ -9,8 +9,10 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { ManagementFixture } from "../../packages/server/test/management-fixture.ts";
 import { type ApiExample, type ApiWorld, agentPorts, exampleOf, makeApiWorld } from "./api-traffic.ts";
+import { damagedBytes, damagedText } from "./damaged-text.ts";
+import { damagedJsonText } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite } from "./fuzz-run.ts";
-import { damagedBytes, damagedJsonText, damagedText, hostileText } from "./hostile.ts";
+import { hostileText } from "./hostile-values.ts";
 import { changedTables, rowsDigest } from "./rows-digest.ts";
 import { exchange, requestBytes, type WireAnswer, type WireRequest } from "./wire-client.ts";
 

@@ -6,8 +6,9 @@ import { CGError, isErrorCode } from "@tessera/protocol";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Fixture } from "../../packages/kernel/test/fixture.ts";
+import { damagedText } from "./damaged-text.ts";
+import { damagedJsonText, damagedLeaves, damagedValue } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite, workedMs } from "./fuzz-run.ts";
-import { damagedJsonText, damagedLeaves, damagedText, damagedValue } from "./hostile.ts";
 import { inVain, type Recorded, recorded, TappedDatabase } from "./kernel-traffic.ts";
 import { changedTables, rowsDigest } from "./rows-digest.ts";
 

@@ -4,16 +4,10 @@
 import * as protocol from "@tessera/protocol";
 import fc from "fast-check";
 import { expect } from "vitest";
+import { damagedBytes, damagedText } from "./damaged-text.ts";
+import { damagedJsonText, damagedValue } from "./damaged-values.ts";
 import { ask, fuzzSuite } from "./fuzz-run.ts";
-import {
-  damagedBytes,
-  damagedJsonText,
-  damagedText,
-  damagedValue,
-  hostileJson,
-  hostileText,
-  hostileValue,
-} from "./hostile.ts";
+import { hostileJson, hostileText, hostileValue } from "./hostile-values.ts";
 
 const fuzz = fuzzSuite("protocol");
 const ids = { traceId: () => "a".repeat(32), spanId: () => "b".repeat(16) };
