@@ -69,13 +69,15 @@ end $$;
 create or replace function l0.put_result_card(items jsonb) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  items := l0.from_session(items); -- first: the gate reads all of what may be far too many
   perform l0.gate(items);
-  return l0.put_result_card_at(l0.from_session(items), null);
+  return l0.put_result_card_at(items, null);
 end $$;
 
 create or replace function l0.report(items jsonb) returns json
 language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
 begin
+  items := l0.from_session(items); -- first: the gate reads all of what may be far too many
   perform l0.gate(items);
-  return l0.report_at(l0.from_session(items), null);
+  return l0.report_at(items, null);
 end $$;
