@@ -7,6 +7,8 @@ import { defineConfig } from "vitest/config";
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
+/** PGlite knows no roles. */
+const TOOL_LOGIN = "tests/fuzz/tool-login.test.ts";
 /** A test of a test: once is enough. */
 const WRONG_KERNELS = "packages/kernel/test/model/wrong-kernels.test.ts";
 /** Many seeds, and tests of tests (are planted bugs noticed?): minutes. Run by `npm run test:long`. */
@@ -24,7 +26,7 @@ export default defineConfig({
       }),
       project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("postgres", {
-        include: KERNEL,
+        include: [...KERNEL, TOOL_LOGIN],
         exclude: [WRONG_KERNELS],
         env: { TESSERA_TEST_ENGINE: "postgres" },
         globalSetup: SERVERS,
@@ -35,8 +37,12 @@ export default defineConfig({
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
       project("sim", { include: ["tests/sim/**/*.test.ts"], exclude: LONG }),
-      project("fuzz", { include: ["tests/fuzz/**/*.test.ts"], env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
+      project("fuzz", {
+        include: ["tests/fuzz/**/*.test.ts"],
+        exclude: [TOOL_LOGIN],
+        env: { TESSERA_TEST_ENGINE: "pglite" },
+      }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
       // Each file starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),

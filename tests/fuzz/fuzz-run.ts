@@ -2,12 +2,14 @@
 //
 //   F1. An input is answered with a value or with a CGError of the catalogue, within a second. Every other error is a bug.
 //   F2. A run is repeated exactly with TESSERA_SEED; TESSERA_FUZZ_RUNS multiplies the number of inputs.
-//   F3. Every input is counted under its target, and the counts are printed when the suite ends.
+//   F3. Every input is counted under its target, and the counts are printed when the suite ends. With TESSERA_PROOF=1 they are
+//       written down among the records of the proof.
 
 import { CGError, ERROR_MESSAGE_CHARS_MAX, isErrorCode } from "@tessera/protocol";
 import { seedFromEnvironment } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, it } from "vitest";
+import { appendProof } from "../../scripts/proof/record.ts";
 
 export const ANSWER_MS_MAX = 1_000;
 
@@ -38,14 +40,17 @@ export function fuzzSuite(title: string): Suite {
     return found;
   };
 
+  let findings = 0;
+
   // F3
-  afterAll(() => {
+  afterAll(async () => {
     const total = [...counts.values()].reduce((sum, { inputs }) => sum + inputs, 0);
     const rows = [...counts].map(([name, { inputs, answers }]) => {
       const parts = [...answers].sort(([, a], [, b]) => b - a).map(([answer, n]) => `${answer} ${n}`);
       return `  ${String(inputs).padStart(7)}  ${name}${parts.length === 0 ? "" : `: ${parts.slice(0, 8).join(", ")}`}`;
     });
     console.log([`fuzz ${title}: ${total} inputs, TESSERA_SEED=${seed.value}`, ...rows].join("\n"));
+    if (process.env.TESSERA_PROOF === "1") await appendProof({ run: "fuzz", door: title, inputs: total, findings });
   });
 
   return {
@@ -60,6 +65,7 @@ export function fuzzSuite(title: string): Suite {
         try {
           await fc.assert(fc.asyncProperty(arbitrary, once), { seed: seedOf(name), numRuns });
         } catch (error) {
+          findings += 1;
           if (error instanceof Error) error.message = `${error.message}\n${seed.hint}`;
           throw error;
         }

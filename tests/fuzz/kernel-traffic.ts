@@ -3,7 +3,7 @@
 //   K1. A request is made in a transaction that is rolled back, so every damaged copy of it meets the same store.
 //   K2. The items that the kernel sends to the database are recorded on the way, as the JSON that they are.
 
-import type { Database, Kernel, Statements } from "@tessera/kernel";
+import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
 import { type Fixture, hold, PROJECT } from "../../packages/kernel/test/fixture.ts";
 
 export interface Door {
@@ -56,6 +56,7 @@ export async function inVain<T>(database: Database, work: (tx: Statements) => Pr
   return result.value;
 }
 
+/** The doors of a single argument. */
 function door<Name extends keyof Kernel>(
   name: Name,
   request: Kernel[Name] extends (request: infer R, ...rest: never[]) => unknown ? R : never,
@@ -69,6 +70,10 @@ function door<Name extends keyof Kernel>(
 
 /** Turns in each of their states, and the request that each waits for. */
 export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
+  return [...(await turnDoors(fx)), ...(await batchDoors(fx)), ...(await resourceDoors(fx))];
+}
+
+async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
   const { ids } = fx;
   const idle = await fx.newAgent();
   const queued = await fx.newAgent();
@@ -84,7 +89,6 @@ export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
   const local = await fx.suspend(await fx.started(), [{ local: true }]);
   const waiting = await fx.suspended([{}, {}]);
   const opened = await fx.opened(await fx.suspended([{ effect: "read" }]));
-  const forking = await fx.opened(await fx.suspended([{ tool_name: "fork_join", author_id: "sys.pmo.batch_manager" }]));
   const call = { project_id: PROJECT, tool_call_id: opened.tool_call_id, capability: opened.capability };
   const content = {
     status: "failed",
@@ -128,14 +132,81 @@ export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
     door("renewCall", { ...call, lease_ms: 15_000 }),
     door("putResultCard", { ...call, card_id: ids.mint("card"), content }),
     door("report", { ...call, content }),
+    {
+      name: "deferTurn",
+      request: { ...hold(deferring), reason: "state_not_found" },
+      ask: (kernel, { reason, ...turn }: TurnHold & { reason: never }) => kernel.deferTurn(turn, reason),
+    },
+    door("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
+  ];
+}
+
+/** A batch that is to be opened, one whose task is to be moved or started, and one that has come to its end. */
+async function batchDoors(fx: Fixture): Promise<readonly Door[]> {
+  const { ids } = fx;
+  const forking = async () => {
+    const asked = await fx.suspended([{ tool_name: "fork_join", author_id: "sys.pmo.batch_manager" }]);
+    const { tool_call_id, capability } = await fx.opened(asked);
+    return { project_id: PROJECT, tool_call_id, capability };
+  };
+  const opened = async () => {
+    const [batch_id, batch_task_id] = [ids.mint("batch"), ids.mint("bt")];
+    await fx.kernel.openBatch({ ...(await forking()), batch_id, deadline_ms: 60_000, tasks: [{ batch_task_id }] });
+    return { batch_id, batch_task_id };
+  };
+  const [moving, starting, ending] = [await opened(), await opened(), await opened()];
+  const settled = { move: "settle", status: "failed", error_detail: { code: "x" }, metadata: { a: 1 } } as const;
+  await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id: ending.batch_task_id, ...settled });
+  const context_box_id = ids.mint("box");
+  await fx.kernel.putBox({ project_id: PROJECT, box_id: context_box_id });
+  const turn = { project_id: PROJECT, agent_id: await fx.newAgent(), agent_turn_id: ids.mint("turn"), context_box_id };
+  return [
     door("openBatch", {
-      ...{ project_id: PROJECT, tool_call_id: forking.tool_call_id, capability: forking.capability },
-      ...{ batch_id: ids.mint("batch"), deadline_ms: 60_000, fail_fast: true, metadata: { a: 1 } },
+      ...{
+        ...(await forking()),
+        batch_id: ids.mint("batch"),
+        deadline_ms: 60_000,
+        fail_fast: true,
+        metadata: { a: 1 },
+      },
       tasks: [{ batch_task_id: ids.mint("bt"), metadata: {} }, { batch_task_id: ids.mint("bt") }],
     }),
-    door("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
+    door("moveBatchTask", { project_id: PROJECT, batch_task_id: moving.batch_task_id, ...settled }),
+    door("dispatchBatchTask", {
+      ...{ project_id: PROJECT, batch_task_id: starting.batch_task_id, only_idle: true, turn },
+    }),
+    door("finishBatch", {
+      ...{ project_id: PROJECT, batch_id: ending.batch_id, status: "failed", result: { tasks: [1] } },
+      error: { code: "x", message: "no" },
+    }),
+  ];
+}
+
+/** What the API and the command line keep. */
+async function resourceDoors(fx: Fixture): Promise<readonly Door[]> {
+  const { ids } = fx;
+  const box_id = ids.mint("box");
+  await fx.kernel.putBox({ project_id: PROJECT, box_id });
+  const profile = { project_id: PROJECT, name: "planner", profile_box_id: box_id, worker_target: "workers" };
+  await fx.kernel.putProfile({ ...profile, name: "spare" });
+  const spare = await fx.kernel.createApiKey({ role: "viewer", project_id: PROJECT });
+  const agent_id = await fx.newAgent();
+  return [
+    door("putProfile", { ...profile, tags: ["a", "b"], description: "Plans.", expected_profile_box_id: null }),
+    door("removeProfile", { project_id: PROJECT, name: "spare", expected_profile_box_id: box_id }),
+    door("putProject", {
+      ...{ project_id: PROJECT, title: "t", owner_id: "o", status: "inactive", expected_revision: 1 },
+    }),
+    door("createApiKey", {
+      ...{ role: "executor", project_id: PROJECT, targets: ["echo"], label: "x", expires_in_ms: 60_000 },
+    }),
+    door("revokeApiKey", { key_id: "key_id" in spare ? spare.key_id : "", project_id: PROJECT }),
+    door("putAudit", {
+      ...{ project_id: PROJECT, kind: "open_call", code: "auth_failed", principal: "tool.x" },
+      ...{ agent_turn_id: "turn_1", tool_call_id: "tc_1", detail: { a: 1 } },
+    }),
     door("putAgent", {
-      ...{ project_id: PROJECT, agent_id: deferring.agent_id, worker_target: "workers", tags: ["a", "b"] },
+      ...{ project_id: PROJECT, agent_id, worker_target: "workers", tags: ["a", "b"] },
       ...{ display_name: "x", metadata: { a: 1 } },
     }),
     door("putTool", {
@@ -143,7 +214,10 @@ export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
       ...{ target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run", after_execution: "suspend" },
       options: { timeoutMs: 100 },
     }),
-    door("putCard", { ...instruction, project_id: PROJECT, card_id: ids.mint("card") }),
+    door("putCard", {
+      ...{ project_id: PROJECT, card_id: ids.mint("card"), type: "task.instruction", author_id: "user.ann" },
+      ...{ content: { text: "go" }, metadata: { role: "user" } },
+    }),
     door("putBox", { project_id: PROJECT, box_id: ids.mint("box"), card_ids: [] }),
     door("putDeadLetter", { project_id: PROJECT, correlation_id: "x", reason: "invalid_json", detail: { a: 1 } }),
   ];

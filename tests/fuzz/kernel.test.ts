@@ -33,12 +33,11 @@ afterAll(async () => {
 const NAMES = [
   ...["enqueueTurn", "resume", "suspendOnCalls", "appendCards", "finishTurn", "stopTurn", "applyResults", "openCall"],
   ...["renewCall", "putResultCard", "report", "openBatch", "renewWorker", "putAgent", "putTool", "putCard", "putBox"],
-  "putDeadLetter",
+  ...["putDeadLetter", "deferTurn", "moveBatchTask", "dispatchBatchTask", "finishBatch", "putProfile", "removeProfile"],
+  ...["putProject", "createApiKey", "revokeApiKey", "putAudit"],
 ];
 /** Of each door. The doors of executors and of agents' steps carry the most foreign data. */
 const INPUTS = 25;
-/** Our clients send 32 at most. The doors take more, at a cost that grows with their number, which is not looked for here. */
-const ITEMS_MAX = 256;
 /** One in so many accepted inputs is followed by a look at the invariants. */
 const LOOK_EVERY = 6;
 
@@ -47,8 +46,6 @@ const doorOf = (name: string): Recorded => {
   if (found === undefined) throw new Error(`no request was recorded for ${name}`);
   return found;
 };
-
-const isBatch = (value: unknown) => !Array.isArray(value) || value.length <= ITEMS_MAX;
 
 interface Answer {
   readonly outcomes: readonly unknown[];
@@ -71,7 +68,7 @@ async function check(
     }
     expect(spent()).toBeLessThan(ANSWER_MS_MAX);
     const words = outcomes.map(wordOf);
-    if (words.every((word) => word !== "accepted" && word !== "nothing"))
+    if (words.every((word) => word !== "accepted" && word !== "nothing" && !isMove(target, word)))
       expect(changedTables(before, await rowsDigest(tx))).toEqual([]);
     else if (seen.accepted++ % LOOK_EVERY === 0) await expectSafe(tx);
     return { outcomes: words };
@@ -80,6 +77,10 @@ async function check(
   for (const word of answer.error === undefined ? answer.outcomes : ["statement error"])
     fuzz.note(target, String(word));
 }
+
+/** Refusals that are moves of their own: a child that cannot be started ends its task, a turn put off too often ends. */
+const isMove = (target: string, word: string): boolean =>
+  target.startsWith("dispatchBatchTask:") || word === "resume_retry_exhausted";
 
 function wordOf(outcome: unknown): string {
   const { outcome: word, code } = (outcome ?? {}) as { outcome?: unknown; code?: unknown };
@@ -120,9 +121,7 @@ for (const name of NAMES) {
     fc.oneof(
       {
         weight: 8,
-        arbitrary: damagedValue(items)
-          .filter(isBatch)
-          .map((value) => JSON.stringify(value) ?? "null"),
+        arbitrary: damagedValue(items).map((value) => JSON.stringify(value) ?? "null"),
       },
       { weight: 1, arbitrary: damagedJsonText(items) },
       { weight: 1, arbitrary: damagedText(JSON.stringify(items)) },
