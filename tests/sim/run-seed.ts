@@ -42,7 +42,7 @@ export interface SeedResult {
 }
 
 const EVENTS_MAX = 50_000;
-const CHECK_EVERY = 150;
+const CHECK_EVERY = 50;
 const LOOK_EVERY_MS = 2_000;
 const FAULTY_MS = [15_000, 60_000] as const;
 const HEALING_MS_MAX = 10 * 60_000;

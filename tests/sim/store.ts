@@ -2,8 +2,10 @@
 //
 //   D1. Emptied by TRUNCATE: tables, indexes and counters are as if new, so that what a seed does cannot depend on the one
 //       before it.
-//   D2. The invariants are the kernel's own, as prepared statements: nothing else runs while they are looked at, so they need
-//       no transaction around them.
+//   D2. The invariants are the kernel's own, all of a kind in one prepared statement: 1 ms, where 30 statements took 5.
+//   D3. Invariants speak about rows only. So what was looked at and not written to since need not be looked at again: every
+//       transaction that writes takes a number, and the next number is read in 0.1 ms.
+//   D4. What PostgreSQL does for others (to survive a power cut, to count for statistics) is off: nobody looks at it here.
 
 import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
 import { type Database, INVARIANTS, type Invariant, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
@@ -11,14 +13,28 @@ import { type Database, INVARIANTS, type Invariant, migrate, SCHEMA_DIGEST } fro
 export interface SimStore {
   readonly database: Database;
   reset(): Promise<void>;
-  /** What is violated, in words; null: nothing. */
+  /** What is violated, in words; null: nothing, or nothing was written since this was last asked (D3). */
   violation(kinds: readonly Invariant["kind"][]): Promise<string | null>;
   close(): Promise<void>;
 }
 
+interface Found {
+  readonly [column: string]: unknown;
+  readonly name: string;
+  readonly row: unknown;
+}
+
 const ROWS_SHOWN = 3;
 /** A row that cannot be swept is put aside, so that it stops nobody; it should never come to that. */
-const SWEEP_FAILED = "select correlation_id, detail from state.dead_letters where reason = 'sweep_failed'";
+const SWEEP_FAILED: Invariant = {
+  name: "sweep_failed",
+  kind: "safety",
+  says: "no row is put aside because its sweep failed",
+  text: "select correlation_id, detail from state.dead_letters where reason = 'sweep_failed'",
+};
+const RULES: ReadonlyMap<string, Invariant> = new Map([...INVARIANTS, SWEEP_FAILED].map((rule) => [rule.name, rule]));
+const NEXT_TRANSACTION = "select pg_snapshot_xmax(pg_current_snapshot())::text as next";
+const SETTINGS = "set synchronous_commit = off; set track_counts = off; set track_activities = off"; // D4
 const TABLES = `
   select string_agg(format('%I.%I', schemaname, tablename), ', ' order by schemaname, tablename) as list
     from pg_tables where schemaname in ('card', 'resource', 'state')`;
@@ -32,10 +48,13 @@ export async function openSimStore(): Promise<SimStore> {
     return made;
   });
   const database = await openPglite({ snapshot });
+  await database.script(SETTINGS);
   const [tables] = await database.query<{ list: string }>(TABLES);
+  const lookedAt = new Map<string, string>();
   return {
     database,
     async reset() {
+      lookedAt.clear();
       // Cards refuse to be truncated by a trigger, which a replica does not run.
       await database.script(`
         set session_replication_role = replica;
@@ -43,14 +62,23 @@ export async function openSimStore(): Promise<SimStore> {
         set session_replication_role = origin`);
     },
     async violation(kinds) {
-      for (const { name, kind, says, text } of INVARIANTS) {
-        if (!kinds.includes(kind)) continue;
-        const rows = await database.query(text, []); // D2
-        if (rows.length > 0) return `${name} (${says}): ${JSON.stringify(rows.slice(0, ROWS_SHOWN))}`;
-      }
-      const failed = await database.query(SWEEP_FAILED);
-      return failed.length === 0 ? null : `a sweep failed: ${JSON.stringify(failed.slice(0, ROWS_SHOWN))}`;
+      const text = statementOf(kinds);
+      const [row] = await database.query<{ next: string }>(NEXT_TRANSACTION);
+      if (row === undefined || lookedAt.get(text) === row.next) return null; // D3
+      lookedAt.set(text, row.next);
+      const [first, ...others] = await database.query<Found>(text);
+      if (first === undefined) return null;
+      const rows = [first, ...others.filter(({ name }) => name === first.name)].map((found) => found.row);
+      return `${first.name} (${RULES.get(first.name)?.says}): ${JSON.stringify(rows.slice(0, ROWS_SHOWN))}`;
     },
     close: () => database.close(),
   };
+}
+
+/** D2 */
+function statementOf(kinds: readonly Invariant["kind"][]): string {
+  return [...RULES.values()]
+    .filter(({ kind }) => kinds.includes(kind))
+    .map(({ name, text }) => `select '${name}' as name, to_jsonb(x) as row from (${text}) x`)
+    .join(" union all ");
 }
