@@ -12,7 +12,7 @@ const TOOL_LOGIN = "tests/fuzz/tool-login.test.ts";
 /** A test of a test: once is enough. */
 const WRONG_KERNELS = "packages/kernel/test/model/wrong-kernels.test.ts";
 /** Many seeds, and tests of tests (are planted bugs noticed?): minutes. Run by `npm run test:long`. */
-const LONG = ["tests/sim/planted.test.ts", "tests/sim/sim-coverage.test.ts"];
+const LONG = ["tests/sim/planted.test.ts"];
 const isLong = process.env.TESSERA_LONG === "1";
 
 export default defineConfig({

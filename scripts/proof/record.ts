@@ -2,11 +2,12 @@
 //
 //   P1. A line is only ever appended. A long run writes one per chunk, so that a run that was cut off has lost nothing but
 //       its last chunk, and the next one goes on where the lines end.
-//   P2. A line names the commit it was made with. `-dirty` says that the tree held more than that commit.
+//   P2. A line names the commit it was made with. `-dirty` says that the tree held more than that commit. Whoever runs for
+//       hours asks for the stamp at the start: the tree may have moved on before the last line.
 
 import { execFileSync } from "node:child_process";
-import { appendFile, readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { appendFile, mkdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 
 export interface Stamp {
   readonly commit: string;
@@ -84,8 +85,9 @@ export type ProofRecord = SimulationRecord | PlantedRecord | ModelRecord | FuzzR
 const ROOT = join(import.meta.dirname, "../..");
 export const PROOF_FILE = join(ROOT, "proof/runs.jsonl");
 
-export async function appendProof(record: ProofRecord, file = PROOF_FILE): Promise<void> {
-  await appendFile(file, `${JSON.stringify({ ...record, ...stamp() })}\n`);
+export async function appendProof(record: ProofRecord, file = PROOF_FILE, at: Stamp = stamp()): Promise<void> {
+  await mkdir(dirname(file), { recursive: true });
+  await appendFile(file, `${JSON.stringify({ ...record, ...at })}\n`);
 }
 
 export async function readProof(file = PROOF_FILE): Promise<readonly (ProofRecord & Stamp)[]> {
@@ -99,7 +101,8 @@ export async function readProof(file = PROOF_FILE): Promise<readonly (ProofRecor
     .map((line) => JSON.parse(line) as ProofRecord & Stamp);
 }
 
-function stamp(): Stamp {
+/** P2 */
+export function stamp(): Stamp {
   const git = (...args: string[]) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
   const isDirty = git("status", "--porcelain", "--", ".", ":!proof", ":!docs/reference") !== "";
   return {

@@ -13,7 +13,7 @@ import { type FenceWatch, watchFences } from "./fence-watch.ts";
 import { heal, startNemesis } from "./nemesis.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import type { SimStore } from "./store.ts";
-import { isDrained, makeProject, openWork, startWorkload, type Workload } from "./workload.ts";
+import { callsMade, isDrained, makeProject, openWork, startWorkload, type Workload } from "./workload.ts";
 
 export interface SeedOptions {
   /** These faults and no others; null: a subset drawn from the seed. */
@@ -31,6 +31,7 @@ export interface SeedResult {
   readonly events: number;
   readonly virtualMs: number;
   readonly turns: number;
+  readonly calls: number;
   readonly cast: Readonly<Record<string, number>>;
   /** Kind → chance. */
   readonly plan: Readonly<Record<string, number>>;
@@ -83,6 +84,7 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     events: scheduler.happened,
     virtualMs: Math.round(scheduler.nowMs),
     turns: workload.asked.size,
+    calls: await callsMade(store.database),
     cast: size,
     plan: Object.fromEntries(faults.chances),
     faults: Object.fromEntries(faults.counts),

@@ -17,19 +17,34 @@ export function failureText(result: SeedResult, only: readonly FaultKind[] | nul
   ].join("\n");
 }
 
-export function summaryText(results: readonly SeedResult[], realMs: number): string {
-  const sum = (of: (result: SeedResult) => number) => results.reduce((total, result) => total + of(result), 0);
-  const faults = new Map<string, number>();
-  for (const { faults: counts } of results) {
-    for (const [kind, count] of Object.entries(counts)) faults.set(kind, (faults.get(kind) ?? 0) + count);
+/** What many seeds come to; of a million of them no more is kept than of one. */
+export class SeedTally {
+  readonly faults = new Map<string, number>();
+  seeds = 0;
+  events = 0;
+  turns = 0;
+  calls = 0;
+  violations = 0;
+
+  add(result: SeedResult): void {
+    this.seeds += 1;
+    this.events += result.events;
+    this.turns += result.turns;
+    this.calls += result.calls;
+    if (result.violation !== null) this.violations += 1;
+    for (const [kind, count] of Object.entries(result.faults)) {
+      this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
+    }
   }
-  const seconds = realMs / 1_000;
-  return [
-    `${results.length} seeds in ${seconds.toFixed(1)} s (${(results.length / seconds).toFixed(2)} seeds/s), ${sum(({ events }) => events)} events, ${sum(({ turns }) => turns)} turns`,
-    `${results.filter(({ violation }) => violation !== null).length} failed`,
-    `faults: ${[...faults]
-      .toSorted()
-      .map(([kind, count]) => `${kind} ${count}`)
-      .join(", ")}`,
-  ].join("\n");
+
+  text(realMs: number): string {
+    const seconds = realMs / 1_000;
+    const rate = (this.seeds / seconds).toFixed(2);
+    const faults = [...this.faults].toSorted().map(([kind, count]) => `${kind} ${count}`);
+    return [
+      `${this.seeds} seeds in ${seconds.toFixed(1)} s (${rate} seeds/s), ${this.events} events, ${this.turns} turns, ${this.calls} calls`,
+      `${this.violations} failed`,
+      `faults: ${faults.join(", ")}`,
+    ].join("\n");
+  }
 }

@@ -132,6 +132,11 @@ export async function isDrained(store: Database): Promise<boolean> {
   return row?.open === false;
 }
 
+export async function callsMade(store: Database): Promise<number> {
+  const [row] = await store.query<{ calls: string }>("select count(*)::text as calls from state.calls");
+  return Number(row?.calls);
+}
+
 /** What is under way and should not be, for the message of a run that does not end. */
 export async function openWork(store: Database): Promise<string> {
   const turns = await store.query(`
