@@ -5,7 +5,8 @@
 //   P2. Each names the mistake of the list that it stands for. Where our design makes the mistake as it is listed harmless,
 //       the one that would hurt in its place is planted.
 //   P3. A bug that the simulation found in the product is planted again where that can be done in SQL.
-//   P4. `wrong lock order` is not here: one session takes no lock in another order than itself. Real servers test it.
+//   P4. `wrong lock order` is hunted on a real server (tests/scenarios/planted-lock-order.test.ts): the simulation has one
+//       session, which takes no lock in another order than itself.
 
 import type { Database, Row } from "@tessera/kernel";
 
@@ -169,6 +170,15 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
   },
 ];
+
+/** P4 */
+export const WRONG_LOCK_ORDER: PlantedBug = {
+  name: "wrong_lock_order",
+  says: "a report locks its calls in the order in which they were sent, not in that of their keys",
+  replaced: [
+    { fn: "report_at", from: 'from (select * from item order by tool_call_id collate "C") i', to: "from item i" },
+  ],
+};
 
 /** Plants the bug; what it answers takes it out again. */
 export async function plant(database: Database, bug: PlantedBug): Promise<() => Promise<void>> {
