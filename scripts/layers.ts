@@ -18,7 +18,8 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
 /** Engines stand behind the kernel's ports and see nothing else of it. */
 export const PORTS_ONLY: Readonly<Record<string, string>> = { engines: "@tessera/kernel/ports" };
 
-/** The only places for things that would make a run unrepeatable: clocks, timers, randomness, the environment. */
+/** The only places for things that would make a run unrepeatable: clocks, timers, randomness, the environment. What is
+ *  drawn for a secret has to be unrepeatable, and a turn of the event loop takes no time: both are listed where they are. */
 export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "process.env": [
     "packages/runtime/",
@@ -36,4 +37,52 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   setTimeout: ["packages/engines/", "packages/testkit/", "packages/client/src/timers.ts"],
   setInterval: ["packages/engines/", "packages/testkit/", "packages/executor/src/placements/isolated-watchdog.ts"],
   "performance.now": ["packages/engines/", "packages/testkit/"],
+  "performance.timeOrigin": ["packages/runtime/src/doctor/check.ts"],
+  "process.hrtime": [],
+  // Where the clock knows no time of the database's: for people to read, compared with nothing.
+  "new Date()": [
+    "packages/engines/",
+    "packages/testkit/",
+    "packages/agent/src/extensions/contexts.ts",
+    "packages/agent/src/extensions/message-events.ts",
+    "packages/agent/src/loop/end-turn.ts",
+    "packages/agent/src/loop/local-calls.ts",
+    "packages/agent/src/loop/turn-events.ts",
+    "packages/server/src/observability-routes.ts",
+  ],
+  "Temporal.Now": [],
+  "timers/promises": ["packages/engines/", "packages/testkit/"],
+  // Commands and checks that wait for another process, outside of any run.
+  "AbortSignal.timeout": ["packages/cli/", "packages/engines/", "packages/runtime/", "packages/testkit/"],
+  setImmediate: [
+    "packages/engines/",
+    "packages/testkit/",
+    // The simulated scheduler waits for turns of the event loop (its S2).
+    "packages/kernel/src/batcher.ts",
+    "packages/executor/src/placements/",
+  ],
+  randomBytes: [
+    "packages/engines/",
+    "packages/testkit/",
+    "packages/runtime/src/local-key.ts",
+    "packages/kernel/src/api-key-port.ts",
+    "packages/server/src/agent-routes.ts",
+    "packages/server/src/open-server.ts",
+    "packages/server/src/project-routes.ts",
+  ],
+  randomInt: ["packages/testkit/src/seeded-ids.ts"],
+  getRandomValues: [],
+};
+
+/** The time of a function is its parameter `at`; the server's clock stands in where nobody gives one. Chance is for ids and
+ *  secrets (`gen_random_uuid`) only. */
+export const AMBIENT_SQL: Readonly<Record<string, readonly string[]>> = {
+  "now()": [],
+  current_timestamp: [],
+  localtimestamp: [],
+  "statement_timestamp()": [],
+  "transaction_timestamp()": [],
+  "timeofday()": [],
+  "random()": [],
+  "clock_timestamp()": ["queries/doctor.sql", "queries/migrations.sql", "migrations/0008_management.sql"],
 };

@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AMBIENT_ALLOWED, LAYERS, PORTS_ONLY } from "../../scripts/layers.ts";
+import { AMBIENT_ALLOWED, AMBIENT_SQL, LAYERS, PORTS_ONLY } from "../../scripts/layers.ts";
 
 const root = join(import.meta.dirname, "../..");
 const packages = readdirSync(join(root, "packages"));
@@ -132,9 +132,7 @@ describe("the layers", () => {
         const code = source.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
         return Object.entries(AMBIENT_ALLOWED)
           .filter(
-            ([word, places]) =>
-              new RegExp(`\\b${word.replace(".", "\\.")}\\b`).test(code) &&
-              !places.some((place) => source.path.startsWith(place)),
+            ([word, places]) => wordPattern(word).test(code) && !places.some((place) => source.path.startsWith(place)),
           )
           .map(([word]) => `${source.path} uses ${word}`);
       });
@@ -142,7 +140,27 @@ describe("the layers", () => {
   });
 });
 
+/** The word as it stands, not as a part of another. */
+function wordPattern(word: string): RegExp {
+  return new RegExp(`(?<!\\w)${word.replace(/[.()]/g, "\\$&")}(?!\\w)`);
+}
+
 describe("SQL", () => {
+  it("takes its time from who calls, and its chance from nowhere but new ids", () => {
+    const folder = join(root, "packages/kernel/sql");
+    const files = readdirSync(folder, { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".sql"));
+    expect(files.length).toBeGreaterThan(20);
+    const broken = files.flatMap((file) => {
+      const code = readFileSync(join(folder, file), "utf8")
+        .replace(/--.*$/gm, "")
+        .replaceAll("coalesce(at, clock_timestamp())", "");
+      return Object.entries(AMBIENT_SQL)
+        .filter(([word, places]) => wordPattern(word).test(code) && !places.includes(file))
+        .map(([word]) => `${file} uses ${word}`);
+    });
+    expect(broken).toEqual([]);
+  });
+
   it("lives in .sql files: no statement text in the sources", () => {
     const statement = /["'`]\s*(select|insert into|update|delete from|create (table|function|index))\s/i;
     const broken = sources
