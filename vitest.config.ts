@@ -11,9 +11,6 @@ const KERNEL = ["packages/kernel/test/**/*.test.ts"];
 const TOOL_LOGIN = "tests/fuzz/tool-login.test.ts";
 /** A test of a test: once is enough. */
 const WRONG_KERNELS = "packages/kernel/test/model/wrong-kernels.test.ts";
-/** Many seeds, and tests of tests (are planted bugs noticed?): minutes. Run by `npm run test:long`. */
-const LONG = ["tests/sim/planted.test.ts"];
-const isLong = process.env.TESSERA_LONG === "1";
 
 export default defineConfig({
   test: {
@@ -36,7 +33,7 @@ export default defineConfig({
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
-      project("sim", { include: ["tests/sim/**/*.test.ts"], exclude: LONG }),
+      project("sim", { include: ["tests/sim/**/*.test.ts"] }),
       project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
       project("fuzz", {
         include: ["tests/fuzz/**/*.test.ts"],
@@ -47,7 +44,6 @@ export default defineConfig({
       // Each file starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
-      ...(isLong ? [project("long", { include: LONG, env: { TESSERA_TEST_ENGINE: "pglite" } })] : []),
     ],
   },
 });

@@ -81,11 +81,10 @@ async function huntAll(): Promise<boolean> {
   const store = await openSimStore();
   const bugs: Record<string, number | null> = {};
   for (const bug of PLANTED_BUGS) {
-    const { seeds, violation } = await huntBug(store, bug, HUNT_SEEDS_MAX);
-    bugs[bug.name] = seeds;
-    const found =
-      seeds === null ? `survived ${HUNT_SEEDS_MAX} seeds` : `found after ${seeds} seeds: ${violation?.slice(0, 80)}`;
-    print(values.json ? JSON.stringify({ bug: bug.name, seeds, violation }) : `${bug.name} ${found}`);
+    const hunt = await huntBug(store, bug, seedsFrom(1, HUNT_SEEDS_MAX));
+    bugs[bug.name] = hunt.seed === null ? null : hunt.seeds;
+    const found = hunt.seed === null ? "survived" : `found by seed ${hunt.seed}: ${hunt.violation?.slice(0, 80)}`;
+    print(values.json ? JSON.stringify(hunt) : `${bug.name} ${found}`);
   }
   await store.close();
   if (stamped !== null) await appendProof({ run: "planted", bugs }, PROOF_FILE, stamped);

@@ -9,6 +9,7 @@ import { type Database, type Ids, type Kernel, openKernel, startSweeper } from "
 import { startPmo } from "@tessera/pmo";
 import { type SimBroker, SimProcess, type SimWorld, simDatabase } from "@tessera/testkit/sim";
 import type { ToolRunner } from "@tessera/tool";
+import type { LosableStore, Lost } from "./lost-tail.ts";
 import { mayStrike } from "./nemesis.ts";
 import { simModel } from "./sim-model.ts";
 import { SERVICE_TARGET, simTools, type ToolWorld } from "./sim-tools.ts";
@@ -18,6 +19,8 @@ export type Role = (typeof ROLES)[number];
 
 export interface CastWorld extends SimWorld, ToolWorld {
   readonly store: Database;
+  readonly tail: Pick<LosableStore, "isOpen" | "begin" | "lose">;
+  readonly onLost: (lost: Lost) => void;
   readonly broker: SimBroker;
   readonly ids: Ids;
 }

@@ -3,9 +3,13 @@
 //   C1. Every turn that was asked for ended, and every child is one deeper than its parent.
 //   C2. `once`: at most one effect per call, exactly one where the call says success, none where it says that it failed and
 //       does not say that nobody knows. `idempotent`: one key per call, that of no other call.
+//   C3. Where the store lost commits (faults F30), nothing can hold for turns that are gone, nor for how often a call had its
+//       effect whose claim or result is gone: an effect outlives the store that knew of it. Its key still is its own, which is
+//       how the world outside can recognise a second run.
 
 import type { Database } from "@tessera/kernel";
 import type { EffectLedger } from "./effect-ledger.ts";
+import type { Lost } from "./lost-tail.ts";
 
 interface CallRow {
   readonly [column: string]: unknown;
@@ -25,12 +29,16 @@ const CALLS = `
 const UNDECIDED: ReadonlySet<string | null> = new Set(["outcome_unknown", "canceled"]);
 
 /** C1 */
-export async function unendedTurn(store: Database, asked: ReadonlySet<string>): Promise<string | null> {
+export async function unendedTurn(
+  store: Database,
+  asked: ReadonlySet<string>,
+  { turns }: Lost,
+): Promise<string | null> {
   const rows = await store.query<{ agent_turn_id: string }>(
     "select agent_turn_id from state.agent_turns where ended_at is not null",
   );
   const ended = new Set(rows.map(({ agent_turn_id }) => agent_turn_id));
-  const lost = [...asked].find((turn) => !ended.has(turn));
+  const lost = [...asked].find((turn) => !ended.has(turn) && !turns.has(turn)); // C3
   return lost === undefined ? null : `the turn ${lost} was accepted and has not ended`;
 }
 
@@ -44,20 +52,21 @@ export async function wrongDepth(store: Database): Promise<string | null> {
 }
 
 /** C2 */
-export async function ledgerDisagreement(store: Database, ledger: EffectLedger): Promise<string | null> {
+export async function ledgerDisagreement(store: Database, ledger: EffectLedger, lost: Lost): Promise<string | null> {
   const calls = await store.query<CallRow>(CALLS);
   const known = new Set(calls.map(({ tool_call_id }) => tool_call_id));
-  const stray = ledger.calls().find((id) => !known.has(id));
+  const stray = ledger.calls().find((id) => !known.has(id) && !lost.calls.has(id));
   if (stray !== undefined) return `a tool ran for the call ${stray}, which was never committed`;
   const keys = new Map<string, string>();
   for (const call of calls) {
-    const wrong = callDisagreement(call, ledger, keys);
+    const wrong =
+      (lost.calls.has(call.tool_call_id) ? null : wrongEffects(call, ledger)) ?? wrongKey(call, ledger, keys);
     if (wrong !== null) return `${call.tool_name} ${call.tool_call_id} (${call.status}/${call.code}): ${wrong}`;
   }
   return null;
 }
 
-function callDisagreement(call: CallRow, ledger: EffectLedger, keys: Map<string, string>): string | null {
+function wrongEffects(call: CallRow, ledger: EffectLedger): string | null {
   const effects = ledger.of(call.tool_call_id);
   if (call.status === "success" && effects.length === 0 && call.tool_name !== "fork_join") {
     return "it succeeded without an effect";
@@ -67,6 +76,11 @@ function callDisagreement(call: CallRow, ledger: EffectLedger, keys: Map<string,
     const isDenied = call.status !== null && call.status !== "success" && !UNDECIDED.has(call.code);
     if (isDenied && effects.length > 0) return "it says that it failed, and it had its effect";
   }
+  return null;
+}
+
+function wrongKey(call: CallRow, ledger: EffectLedger, keys: Map<string, string>): string | null {
+  const effects = ledger.of(call.tool_call_id);
   for (const { idempotencyKey } of effects) {
     const owner = keys.get(idempotencyKey);
     if (owner !== undefined && owner !== call.tool_call_id) return `its key is also that of ${owner}`;

@@ -1,7 +1,7 @@
 // Watches the doors of the kernel from outside: what may only be written by who holds a turn or a call, was it?
 //
 //   W1. The row that gives the right is read before the statement, in the same session, so nothing can come between.
-//   W2. An epoch never falls.
+//   W2. An epoch never falls, unless the store lost what it had committed.
 
 import { createHash } from "node:crypto";
 import type { Database, Row } from "@tessera/kernel";
@@ -22,6 +22,7 @@ export interface FenceWatch {
   readonly database: Database;
   /** The first write that nobody had a right to; null: none. */
   violation(): string | null;
+  forgetEpochs(): void;
 }
 
 export function watchFences(store: Database): FenceWatch {
@@ -72,5 +73,5 @@ export function watchFences(store: Database): FenceWatch {
     };
   }
 
-  return { database: { ...store, query }, violation: () => violation };
+  return { database: { ...store, query }, violation: () => violation, forgetEpochs: () => epochs.clear() };
 }

@@ -2,6 +2,9 @@
 //
 //   N1. A kill or a pause can come at any event of a process, before it: its code then stays where it waits.
 //   N2. Processes that only look whether there is work are struck less: nothing is at stake there.
+//   N3. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
+//       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
+//       says it holds would otherwise keep it for as long as it lives.
 
 import type { SimProcess } from "@tessera/testkit/sim";
 import type { Cast, CastWorld } from "./cast.ts";
@@ -15,11 +18,13 @@ const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|
 const IDLE_CHANCE = 0.1;
 const CUT_MS = [1_000, 40_000] as const;
 const DOWN_MS = [500, 20_000] as const;
+const TAIL_MS = [100, 8_000] as const;
+const RESTARTED_WITHIN_MS = 15_000;
 
 export function startNemesis(world: CastWorld, cast: Cast): void {
   const { scheduler, random, faults } = world;
-  function strike(): void {
-    if (faults.isHealed) return;
+  function strike(): Promise<void> | undefined {
+    if (faults.isHealed) return undefined;
     const victims = victimsOf(world, cast);
     if (victims.length > 0) {
       const untilMs = (range: readonly [number, number]) => scheduler.nowMs + random.between(...range);
@@ -29,6 +34,11 @@ export function startNemesis(world: CastWorld, cast: Cast): void {
     }
     if (faults.hits("bus.wipe")) world.broker.wipe();
     schedule();
+    if (!world.tail.isOpen && faults.hits("store.lost_tail")) return beginTail();
+  }
+  async function beginTail(): Promise<void> {
+    await world.tail.begin();
+    scheduler.schedule(null, random.between(...TAIL_MS), "failover", () => failOver(world, cast));
   }
   function schedule(): void {
     scheduler.schedule(null, random.between(...EVERY_MS), "nemesis", strike);
@@ -46,11 +56,24 @@ export function mayStrike(world: CastWorld, process: SimProcess, label: string):
   process.kill();
 }
 
+/** N3 */
+async function failOver(world: CastWorld, cast: Cast): Promise<void> {
+  const { scheduler, random, log, tail } = world;
+  if (!tail.isOpen) return;
+  const lost = await tail.lose();
+  log.add(`  the last commits are lost: ${lost.calls.size} calls, ${lost.turns.size} turns`);
+  world.onLost(lost);
+  for (const process of cast.processes) {
+    scheduler.schedule(null, random.between(0, RESTARTED_WITHIN_MS), `restart ${process.name}`, () => process.kill());
+  }
+}
+
 /** Ends every fault and its traces. */
-export function heal({ faults, log }: CastWorld, processes: readonly SimProcess[]): void {
-  log.add("  healed");
-  faults.heal();
-  for (const process of processes) {
+export async function heal(world: CastWorld, cast: Cast): Promise<void> {
+  await failOver(world, cast);
+  world.log.add("  healed");
+  world.faults.heal();
+  for (const process of cast.processes) {
     process.busCutUntilMs = 0;
     process.storeDownUntilMs = 0;
     process.goOn();

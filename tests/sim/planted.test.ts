@@ -1,8 +1,10 @@
-// The test of the tests: each planted bug must be found.
+// The test of the tests: each planted bug must be found by one of the seeds 1 to 200. The one that found it the last time is
+// tried first: while it still does, a hunt is one seed. (tests/scenarios/planted-lock-order.test.ts hunts the twelfth.)
 
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { huntBug } from "./planted.ts";
 import { PLANTED_BUGS, plant } from "./planted-bugs.ts";
+import { seedsFrom } from "./run-seeds.ts";
 import { openSimStore, type SimStore } from "./store.ts";
 
 const SEEDS_MAX = 200;
@@ -16,8 +18,9 @@ describe("a planted bug", () => {
   afterAll(() => store.close());
 
   it.each(PLANTED_BUGS)("$name is found: $says", { timeout: TIMEOUT_MS }, async (bug) => {
-    const hunt = await huntBug(store, bug, SEEDS_MAX);
-    expect(hunt.violation, `${bug.name} survived ${SEEDS_MAX} seeds`).not.toBeNull();
+    const seeds = new Set([bug.foundBy ?? 1, ...seedsFrom(1, SEEDS_MAX)]);
+    const hunt = await huntBug(store, bug, seeds);
+    expect(hunt.violation, `${bug.name} survived ${hunt.seeds} seeds`).not.toBeNull();
   });
 
   it("whose text is no longer in the kernel is refused", async () => {

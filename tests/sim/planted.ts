@@ -6,21 +6,24 @@ import type { SimStore } from "./store.ts";
 
 export interface Hunt {
   readonly bug: string;
-  /** How many seeds it took; null: it survived all of them. */
-  readonly seeds: number | null;
+  /** The seed that found it; null: it survived all of them. */
+  readonly seed: number | null;
+  /** How many seeds were run. */
+  readonly seeds: number;
   readonly violation: string | null;
 }
 
-export async function huntBug(store: SimStore, bug: PlantedBug, seedsMax: number): Promise<Hunt> {
-  const first = bug.firstSeed ?? 1;
+export async function huntBug(store: SimStore, bug: PlantedBug, seeds: Iterable<number>): Promise<Hunt> {
+  let ran = 0;
   await store.reset();
   const remove = await plant(store.database, bug);
   try {
-    for (let seed = first; seed < first + seedsMax; seed++) {
+    for (const seed of seeds) {
+      ran += 1;
       const { violation } = await runSeed(store, seed, { bug });
-      if (violation !== null) return { bug: bug.name, seeds: seed - first + 1, violation };
+      if (violation !== null) return { bug: bug.name, seed, seeds: ran, violation };
     }
-    return { bug: bug.name, seeds: null, violation: null };
+    return { bug: bug.name, seed: null, seeds: ran, violation: null };
   } finally {
     await store.reset();
     await remove();

@@ -10,6 +10,7 @@ import { Cast, type CastWorld } from "./cast.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
 import { EffectLedger } from "./effect-ledger.ts";
 import { type FenceWatch, watchFences } from "./fence-watch.ts";
+import type { Lost } from "./lost-tail.ts";
 import { heal, startNemesis } from "./nemesis.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
 import type { SimStore } from "./store.ts";
@@ -60,7 +61,13 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
   const reached = new Set<string>();
   const onOutcome = (door: string, outcome: string) => void reached.add(`${door} ${outcome}`);
   const base = { onOutcome, scheduler, random, log, faults, ledger, store: fences.database, ids: new SeededIds(seed) };
-  const world: CastWorld = { ...base, broker: new SimBroker(base) };
+  const lost: { readonly calls: Set<string>; readonly turns: Set<string> } = { calls: new Set(), turns: new Set() };
+  const onLost = ({ calls, turns }: Lost) => {
+    for (const call of calls) lost.calls.add(call);
+    for (const turn of turns) lost.turns.add(turn);
+    fences.forgetEpochs();
+  };
+  const world: CastWorld = { ...base, broker: new SimBroker(base), tail: store.tail, onLost };
   const cast = new Cast(world);
   const size = {
     worker: random.int(2, 3),
@@ -76,7 +83,7 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
   }
   const workload = startWorkload(world, cast, agents, size.turns);
   startNemesis(world, cast);
-  const violation = await watchUnhandled(() => drive({ world, cast, workload, store, fences }));
+  const violation = await watchUnhandled(() => drive({ world, cast, workload, store, fences, lost }));
   return {
     seed,
     violation,
@@ -99,6 +106,7 @@ interface Run {
   readonly workload: Workload;
   readonly store: SimStore;
   readonly fences: FenceWatch;
+  readonly lost: Lost;
 }
 
 async function drive(run: Run): Promise<string | null> {
@@ -118,7 +126,7 @@ async function drive(run: Run): Promise<string | null> {
     lookAtMs = scheduler.nowMs + LOOK_EVERY_MS;
     const isOver = workload.isOver() && (await isDrained(store.database)) && !scheduler.awaits(isToolWork);
     if (!faults.isHealed && (isOver || scheduler.nowMs >= faultyUntilMs))
-      heal(world, cast.processes); // R2
+      await heal(world, cast); // R2
     else if (isOver) return await finalViolation(run);
     if (scheduler.nowMs > faultyUntilMs + HEALING_MS_MAX) {
       return `liveness: not drained within 10 virtual minutes of healing: ${await openWork(store.database)}`;
@@ -127,12 +135,12 @@ async function drive(run: Run): Promise<string | null> {
   return `livelock: more than ${EVENTS_MAX} events: ${await openWork(store.database)}`;
 }
 
-async function finalViolation({ world, workload, store }: Run): Promise<string | null> {
+async function finalViolation({ world, workload, store, lost }: Run): Promise<string | null> {
   const broken = await store.violation(["safety", "liveness"]);
   if (broken !== null) return `after healing: ${broken}`;
-  const ledger = await ledgerDisagreement(store.database, world.ledger);
+  const ledger = await ledgerDisagreement(store.database, world.ledger, lost);
   if (ledger !== null) return `effects: ${ledger}`;
-  return (await unendedTurn(store.database, workload.asked)) ?? (await wrongDepth(store.database));
+  return (await unendedTurn(store.database, workload.asked, lost)) ?? (await wrongDepth(store.database));
 }
 
 function isToolWork(label: string): boolean {

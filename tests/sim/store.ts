@@ -9,9 +9,11 @@
 
 import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
 import { type Database, INVARIANTS, type Invariant, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
+import { type LosableStore, losableStore } from "./lost-tail.ts";
 
 export interface SimStore {
   readonly database: Database;
+  readonly tail: Pick<LosableStore, "isOpen" | "begin" | "lose">;
   reset(): Promise<void>;
   /** What is violated, in words; null: nothing, or nothing was written since this was last asked (D3). */
   violation(kinds: readonly Invariant["kind"][]): Promise<string | null>;
@@ -47,13 +49,16 @@ export async function openSimStore(): Promise<SimStore> {
     await fresh.close();
     return made;
   });
-  const database = await openPglite({ snapshot });
+  const tail = losableStore(await openPglite({ snapshot }));
+  const { database } = tail;
   await database.script(SETTINGS);
   const [tables] = await database.query<{ list: string }>(TABLES);
   const lookedAt = new Map<string, string>();
   return {
     database,
+    tail,
     async reset() {
+      if (tail.isOpen) await tail.lose();
       lookedAt.clear();
       // Cards refuse to be truncated by a trigger, which a replica does not run.
       await database.script(`
@@ -62,6 +67,7 @@ export async function openSimStore(): Promise<SimStore> {
         set session_replication_role = origin`);
     },
     async violation(kinds) {
+      if (tail.isOpen) return null; // what will be lost is looked at when it is: a tail knows no prepared statements
       const text = statementOf(kinds);
       const [row] = await database.query<{ next: string }>(NEXT_TRANSACTION);
       if (row === undefined || lookedAt.get(text) === row.next) return null; // D3
@@ -71,7 +77,10 @@ export async function openSimStore(): Promise<SimStore> {
       const rows = [first, ...others.filter(({ name }) => name === first.name)].map((found) => found.row);
       return `${first.name} (${RULES.get(first.name)?.says}): ${JSON.stringify(rows.slice(0, ROWS_SHOWN))}`;
     },
-    close: () => database.close(),
+    async close() {
+      if (tail.isOpen) await tail.lose();
+      await database.close();
+    },
   };
 }
 

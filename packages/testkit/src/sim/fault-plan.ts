@@ -3,6 +3,7 @@
 //
 //   F1. Every fault that happens is counted by its kind.
 //   F2. After `heal` none happens any more.
+//   F3. A kind that was added later is drawn beside the others, so that seeds that do not meet it run as they did.
 
 import type { SimRandom } from "./random.ts";
 
@@ -32,6 +33,7 @@ export const FAULT_KINDS = [
   "model.never_ends",
   "tool.error",
   "tool.slow",
+  "store.lost_tail",
 ] as const;
 export type FaultKind = (typeof FAULT_KINDS)[number];
 
@@ -62,7 +64,9 @@ const CHANCES: Readonly<Record<FaultKind, readonly [number, number]>> = {
   "model.never_ends": [0.02, 0.1],
   "tool.error": [0.05, 0.3],
   "tool.slow": [0.05, 0.3],
+  "store.lost_tail": [0.1, 0.3],
 };
+const ADDED_LATER: ReadonlySet<FaultKind> = new Set(["store.lost_tail"]);
 const ON_CHANCE = 0.4;
 
 export class FaultPlan {
@@ -78,8 +82,9 @@ export class FaultPlan {
     for (const kind of FAULT_KINDS) {
       const [from, to] = CHANCES[kind];
       // Both numbers are always drawn, so that narrowing the kinds leaves the others' chances as they were.
-      const isDrawn = random.chance(ON_CHANCE);
-      const chance = random.between(from, to);
+      const source = ADDED_LATER.has(kind) ? random.beside(kind) : random; // F3
+      const isDrawn = source.chance(ON_CHANCE);
+      const chance = source.between(from, to);
       if (only === null ? isDrawn : only.includes(kind)) chances.set(kind, chance);
     }
     this.chances = chances;

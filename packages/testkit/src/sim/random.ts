@@ -5,10 +5,19 @@
 import { seededRandom } from "../seeded-ids.ts";
 
 export class SimRandom {
+  readonly #seed: number;
   readonly #next: () => number;
 
   constructor(seed: number) {
+    this.#seed = seed;
     this.#next = seededRandom(seed);
+  }
+
+  /** A source beside this one, for what came later: who draws from it changes nothing for those who draw from here. */
+  beside(name: string): SimRandom {
+    let mixed = this.#seed;
+    for (const letter of name) mixed = (Math.imul(mixed, 31) + letter.charCodeAt(0)) >>> 0;
+    return new SimRandom(mixed);
   }
 
   /** In [0, 1). */

@@ -5,6 +5,8 @@
 //   D2. Time is the database's: where the client sends the moment of its request, the moment of the run is used, as a server
 //       that reads its own clock would (ports.ts, P3).
 //   D3. The faults are those of P1: lost before the commit, lost after it, refused and harmless, slow, away.
+//   D4. A statement that changed no row is no fault of its own: nobody in the product counts rows. A door answers each item
+//       with an outcome, and a lost compare-and-set is one of them.
 
 import { type Database, DatabaseError, type Row } from "@tessera/kernel/ports";
 import type { EventLog } from "./event-log.ts";
