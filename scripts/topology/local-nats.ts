@@ -1,10 +1,11 @@
 // nats-server with deploy/nats.conf as it is: the environment of the file, a free port of this machine, a store of its own.
 //
 //   N1. Passwords reach the server by its environment, never by a command line that others can list.
+//   N2. A restart keeps port, users and store; `wipe` loses every stream and consumer, as a replaced broker would.
 
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { freePort } from "../../packages/testkit/src/free-port.ts";
@@ -22,14 +23,17 @@ export interface LocalNats {
   readonly port: number;
   readonly pid: number;
   readonly users: readonly string[];
-  /** With the user's name and password. */
-  urlOf(user: string): string;
+  /** With the user's name and password; `port` where something stands between. */
+  urlOf(user: string, port?: number): string;
+  /** N2 */
+  restart(options?: { readonly wipe?: boolean }): Promise<void>;
   stop(): Promise<void>;
 }
 
 export async function startLocalNats(directory: string): Promise<LocalNats> {
   const passwords = new Map<string, string>();
-  const lines = [`TESSERA_NATS_STORE=${JSON.stringify(join(directory, "nats"))}`];
+  const store = join(directory, "nats");
+  const lines = [`TESSERA_NATS_STORE=${JSON.stringify(store)}`];
   for (const [, variable, name = ""] of readFileSync(NATS_CONF, "utf8").matchAll(PASSWORD_VARIABLE)) {
     const password = `p${randomBytes(18).toString("base64url")}`; // the file reads what starts with a digit as a number
     passwords.set(name.toLowerCase(), password);
@@ -38,30 +42,56 @@ export async function startLocalNats(directory: string): Promise<LocalNats> {
   mkdirSync(directory, { recursive: true });
   const environment = join(directory, "nats.env");
   writeFileSync(environment, `${lines.join("\n")}\n`, { mode: 0o600 }); // N1
+  let { server, port } = await launchAnywhere(directory, environment);
+  return {
+    get port() {
+      return port;
+    },
+    get pid() {
+      return server.pid;
+    },
+    users: [...passwords.keys()],
+    urlOf: (user, through = port) => `nats://${user}:${passwords.get(user)}@127.0.0.1:${through}`,
+    restart: async ({ wipe = false } = {}) => {
+      await server.end("SIGTERM");
+      if (wipe) rmSync(store, { recursive: true, force: true });
+      server = await launch(directory, environment, port);
+      if (!server.isRunning) throw notStarted(server);
+    },
+    stop: () => server.end("SIGTERM"),
+  };
+}
+
+async function launchAnywhere(
+  directory: string,
+  environment: string,
+): Promise<{ readonly server: ServerProcess; readonly port: number }> {
   for (let attempt = 1; ; attempt++) {
     const port = await freePort();
-    const server = await ServerProcess.start({
-      command: [
-        ...["/bin/sh", "-c", WITH_ENVIRONMENT, "sh", environment],
-        ...[findNats(), "-c", NATS_CONF, "-a", "127.0.0.1", "-p", String(port)],
-      ],
-      directory,
-      orphanSignal: "KILL",
-    });
-    const isUp = async () => !server.isRunning || (await greets(port));
-    await waitFor(isUp, { what: "nats-server to answer", timeoutMs: START_MS_MAX });
-    if (server.isRunning) {
-      return {
-        port,
-        pid: server.pid,
-        users: [...passwords.keys()],
-        urlOf: (user) => `nats://${user}:${passwords.get(user)}@127.0.0.1:${port}`,
-        stop: () => server.end("SIGTERM"),
-      };
-    }
+    const server = await launch(directory, environment, port);
+    if (server.isRunning) return { server, port };
     const isTaken = server.output.includes("address already in use");
-    if (!isTaken || attempt >= PORT_ATTEMPTS_MAX) throw new Error(`nats-server did not start:\n${server.output}`);
+    if (!isTaken || attempt >= PORT_ATTEMPTS_MAX) throw notStarted(server);
   }
+}
+
+/** Resolves when it answers or has ended. */
+async function launch(directory: string, environment: string, port: number): Promise<ServerProcess> {
+  const server = await ServerProcess.start({
+    command: [
+      ...["/bin/sh", "-c", WITH_ENVIRONMENT, "sh", environment],
+      ...[findNats(), "-c", NATS_CONF, "-a", "127.0.0.1", "-p", String(port)],
+    ],
+    directory,
+    orphanSignal: "KILL",
+  });
+  const isUp = async () => !server.isRunning || (await greets(port));
+  await waitFor(isUp, { what: "nats-server to answer", timeoutMs: START_MS_MAX });
+  return server;
+}
+
+function notStarted(server: ServerProcess): Error {
+  return new Error(`nats-server did not start:\n${server.output}`);
 }
 
 /** A NATS server speaks first. */

@@ -22,7 +22,8 @@ export interface LocalPostgres {
   readonly server: PostgresServer;
   /** The owner's, for migrations. */
   readonly ownerUrl: string;
-  urlOf(login: Login): string;
+  /** `port` where something stands between. */
+  urlOf(login: Login, port?: number): string;
 }
 
 export async function startLocalPostgres(directory: string): Promise<LocalPostgres> {
@@ -46,7 +47,7 @@ export async function startLocalPostgres(directory: string): Promise<LocalPostgr
   return {
     server,
     ownerUrl,
-    urlOf: (login) => `postgres://${login}:${passwords.get(login)}@127.0.0.1:${server.port}/${DATABASE}`, // P2
+    urlOf: (login, port = server.port) => `postgres://${login}:${passwords.get(login)}@127.0.0.1:${port}/${DATABASE}`, // P2
   };
 }
 
