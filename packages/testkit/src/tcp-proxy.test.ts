@@ -81,6 +81,17 @@ test("a black hole in one direction swallows the answers while the connection st
   expect(client.received).toBe("ab");
 });
 
+test("a stranded connection hears nothing any more, not even its end, while new ones pass", async () => {
+  const stranded = new Client();
+  await stranded.expectEcho("a");
+  proxy.strand();
+  stranded.socket.write("lost");
+  await waitFor(() => proxy.counters.bytesSwallowed === 4, { what: "the words to be swallowed" });
+  expect(proxy.counters.stranded).toBe(1);
+  await new Client().expectEcho("b");
+  expect(stranded).toMatchObject({ received: "a", ended: null });
+});
+
 test("refused connections are reset, open ones go on", async () => {
   const open = new Client();
   await open.expectEcho("a");

@@ -3,6 +3,7 @@
 //   X1. Faults apply to open connections and to new ones, from the moment they are set.
 //   X2. Counters tell what happened, so that a test can prove that its fault took place.
 //   X3. A black hole reads and forgets: the sender sees a healthy connection, as when a cable is pulled.
+//   X4. A stranded connection is half open for good: nothing passes any more, not even its end, except a reset. New ones pass.
 
 import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
@@ -27,6 +28,7 @@ export interface ProxyCounters {
   accepted: number;
   refused: number;
   cut: number;
+  stranded: number;
   bytesToServer: number;
   bytesToClient: number;
   bytesSwallowed: number;
@@ -40,6 +42,8 @@ export interface TcpProxy {
   set(fault: ProxyFault): void;
   /** Resets every open connection now. */
   cut(): void;
+  /** X4, for every open connection. */
+  strand(): void;
   close(): Promise<void>;
 }
 
@@ -54,11 +58,13 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     accepted: 0,
     refused: 0,
     cut: 0,
+    stranded: 0,
     bytesToServer: 0,
     bytesToClient: 0,
     bytesSwallowed: 0,
   };
   const pairs = new Set<Pair>();
+  const stranded = new WeakSet<Pair>();
   let fault: ProxyFault = { kind: "pass" };
   let bytesLeft = Number.POSITIVE_INFINITY;
 
@@ -84,7 +90,9 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     }
     const rest = chunk.subarray(at);
     const now = fault as ProxyFault; // it may have changed during a wait
-    if (now.kind === "black-hole" && (now.direction ?? direction) === direction) {
+    if (stranded.has(pair)) {
+      counters.bytesSwallowed += rest.length; // X4
+    } else if (now.kind === "black-hole" && (now.direction ?? direction) === direction) {
       counters.bytesSwallowed += rest.length; // X3
     } else if (now.kind === "cut-after" && now.direction === direction) {
       const part = rest.subarray(0, bytesLeft);
@@ -100,7 +108,7 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
   const pump = async (pair: Pair, direction: Direction) => {
     const [from, to] = direction === "to-server" ? [pair.client, pair.server] : [pair.server, pair.client];
     for await (const chunk of from) await forward(pair, chunk as Buffer, direction);
-    to.end();
+    if (!stranded.has(pair)) to.end(); // X4
   };
 
   const listener = createServer({ allowHalfOpen: true }, (client) => {
@@ -113,15 +121,18 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     const server = connect({ port: target.port, host: target.host ?? "127.0.0.1", allowHalfOpen: true });
     const pair = { client, server };
     pairs.add(pair);
-    client.setNoDelay(true);
-    server.setNoDelay(true);
+    for (const socket of [client, server]) {
+      socket.setNoDelay(true);
+      socket.on("error", () => {}); // one that breaks when its pump has ended already is nobody's news
+    }
     const ended = [pump(pair, "to-server"), pump(pair, "to-client")];
-    // A reset or refused side takes the other one with it.
+    const drop = () => {
+      client.destroy();
+      server.destroy();
+    };
+    // A reset or refused side takes the other one with it. Stranded ones were not told that the other side had ended.
     Promise.all(ended)
-      .catch(() => {
-        client.destroy();
-        server.destroy();
-      })
+      .then(() => stranded.has(pair) && drop(), drop)
       .finally(() => pairs.delete(pair));
   });
   listener.listen(0, "127.0.0.1");
@@ -140,6 +151,10 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     },
     cut: () => {
       for (const pair of [...pairs]) cutPair(pair);
+    },
+    strand: () => {
+      for (const pair of pairs) stranded.add(pair);
+      counters.stranded += pairs.size;
     },
     close: async () => {
       for (const { client, server } of pairs) {
