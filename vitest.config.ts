@@ -41,9 +41,10 @@ export default defineConfig({
         env: { TESSERA_TEST_ENGINE: "pglite" },
       }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
-      // Each file starts servers of its own, as deploy/ describes them.
+      // Each file of `scale` and `chaos` starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      project("chaos", { include: ["tests/chaos/**/*.test.ts"], fileParallelism: false }),
     ],
   },
 });

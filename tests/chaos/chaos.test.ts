@@ -1,0 +1,30 @@
+// A minute and a half of chaos with real servers and processes; `npm run chaos` runs longer ones.
+
+import { seedFromEnvironment } from "@tessera/testkit";
+import { expect, it } from "vitest";
+import { runChaos } from "./run-chaos.ts";
+
+const SECONDS = 90;
+const TEST_MS = 8 * 60_000;
+/** What is promised holds on a machine that is not busy with other tests. */
+const BUSY = 3;
+
+it(
+  "whatever is killed, paused, restarted or cut off, every turn ends, no effect happens twice and no invariant breaks",
+  async () => {
+    const seed = seedFromEnvironment();
+    console.log(`seed ${seed.value}`);
+    const { record, violations, directory } = await runChaos({ seed: seed.value, seconds: SECONDS });
+    console.log(JSON.stringify(record));
+    expect(violations, `${seed.hint}; logs are in ${directory}`).toEqual([]);
+    const kinds = Object.keys(record.faults);
+    expect(kinds.length).toBeGreaterThanOrEqual(6);
+    expect(Object.values(record.faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(10);
+    expect(record.turns).toBeGreaterThan(50);
+    const { broker_return, worker_kill } = record.recovery;
+    expect(broker_return?.samples).toBeGreaterThanOrEqual(2);
+    expect(broker_return?.median).toBeLessThan((broker_return?.limit ?? 0) * BUSY);
+    if (worker_kill !== null) expect(worker_kill.median).toBeLessThan(worker_kill.limit * BUSY);
+  },
+  TEST_MS,
+);

@@ -1,0 +1,104 @@
+// How fast things go on after a fault, told by the rows of the store and by its clock.
+//
+//   M1. worker_kill: from the kill to the moment when another worker took the turn, or it ended; one sample for each turn
+//       that ran on the killed worker, as the store had it right after the kill.
+//   M2. broker_return: from the moment the broker answers again until both a command and a wakeup have come over it; what
+//       was found by looking (rung in vain before) does not count.
+//   M3. A sample that does not come in time is an error, not a missing sample.
+
+import type { Database } from "@tessera/kernel";
+import { waitFor } from "../../packages/testkit/src/wait-for.ts";
+import type { Recovery } from "../../scripts/proof/record.ts";
+import { LEASE_MS, SWEEP_MS } from "./chaos-world.ts";
+
+export const LIMITS = { worker_kill: LEASE_MS + 2_000, broker_return: 2 * SWEEP_MS } as const;
+const WAIT_MS_MAX = 60_000;
+const LOOK_MS = 100;
+
+export type MeasureName = keyof typeof LIMITS;
+
+const MOMENT = `select clock_timestamp()::text as at, (select coalesce(max(seq), 0) from state.events)::text as seq`;
+const LIVE = "select worker_id, lease_until::text as lease_until from state.workers where lapsed_at is null";
+const HELD = `
+  select active_agent_turn_id as turn, turn_epoch::text as epoch, holder from state.agent_state_head
+   where status = 'running' and holder is not null`;
+/** Of the workers that lived: those that have neither been renewed nor declared dead, and those declared dead. */
+const FATES = `
+  select w.worker_id, w.lapsed_at is not null as is_dead
+    from unnest($1::text[], $2::text[]) s (worker_id, lease_until)
+    join state.workers w on w.worker_id = s.worker_id and w.lease_until = s.lease_until::timestamptz`;
+const MOVED = `
+  select h.turn, extract(epoch from min(e.created_at) - $4::timestamptz) * 1000 as ms
+    from unnest($1::text[], $2::text[]) h (turn, epoch)
+    left join state.events e on e.agent_turn_id = h.turn and e.seq > $3::bigint
+     and (e.kind = 'task' or e.status = 'running' and e.turn_epoch > h.epoch::bigint)
+   group by h.turn`;
+const FLOWING = `
+  select extract(epoch from greatest(
+    (select min(c.claimed_at) from state.calls c
+      where c.claimed_at > $1::timestamptz and c.attempt = 1 and c.rings = 0 and not c.local and c.claimed_by is not null),
+    (select min(e.created_at) from state.events e join state.inbox n on n.inbox_id = e.agent_turn_id and n.rings = 0
+      where e.seq > $2::bigint and e.created_at > $1::timestamptz and e.kind = 'state' and e.status = 'running')
+  ) - $1::timestamptz) * 1000 as ms`;
+
+export class Measures {
+  readonly #database: Database;
+  readonly #samples: Record<MeasureName, number[]> = { worker_kill: [], broker_return: [] };
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  /** To be called when the worker is gone; what it answers resolves when all its turns have moved on (M1). */
+  async workerKilled(): Promise<() => Promise<void>> {
+    const { at, seq } = await this.#moment();
+    const live = await this.#database.query<{ worker_id: string; lease_until: string }>(LIVE);
+    const held = await this.#database.query<{ turn: string; epoch: string; holder: string }>(HELD);
+    return async () => {
+      const dead = await this.#waitFor("the killed worker to be declared dead", async () => {
+        const columns = [live.map((row) => row.worker_id), live.map((row) => row.lease_until)];
+        const rows = await this.#database.query<{ worker_id: string; is_dead: boolean }>(FATES, columns);
+        const isKnown = rows.length > 0 && rows.every((row) => row.is_dead);
+        return isKnown ? new Set(rows.map((row) => row.worker_id)) : null;
+      });
+      const lost = held.filter(({ holder }) => dead.has(holder));
+      const columns = [lost.map(({ turn }) => turn), lost.map(({ epoch }) => epoch), seq, at];
+      const moved = await this.#waitFor("the turns of the killed worker to move on", async () => {
+        const rows = await this.#database.query<{ turn: string; ms: number | null }>(MOVED, columns);
+        return rows.every((row) => row.ms !== null) ? rows : null;
+      });
+      for (const { ms } of moved) this.#samples.worker_kill.push(Number(ms));
+    };
+  }
+
+  /** To be called when the broker answers again; what it answers resolves when messages flow (M2). */
+  async brokerReturned(): Promise<() => Promise<void>> {
+    const { at, seq } = await this.#moment();
+    return async () => {
+      const flow = await this.#waitFor("messages to flow again", async () => {
+        const [row] = await this.#database.query<{ ms: number | null }>(FLOWING, [at, seq]);
+        return row?.ms === null ? null : row;
+      });
+      this.#samples.broker_return.push(Number(flow.ms));
+    };
+  }
+
+  recovery(name: MeasureName): Recovery | null {
+    const sorted = this.#samples[name].toSorted((a, b) => a - b).map(Math.round);
+    const worst = sorted.at(-1);
+    if (worst === undefined) return null;
+    const median = sorted[Math.floor(sorted.length / 2)] ?? worst;
+    return { samples: sorted.length, median, worst, limit: LIMITS[name] };
+  }
+
+  async #moment(): Promise<{ readonly at: string; readonly seq: string }> {
+    const [row] = await this.#database.query<{ at: string; seq: string }>(MOMENT);
+    if (row === undefined) throw new Error("the database has no time");
+    return row;
+  }
+
+  /** M3 */
+  async #waitFor<T>(what: string, ask: () => Promise<T>): Promise<NonNullable<T>> {
+    return await waitFor(ask, { what, timeoutMs: WAIT_MS_MAX, intervalMs: LOOK_MS });
+  }
+}
