@@ -340,6 +340,15 @@ describe("connections to PostgreSQL", () => {
     expect(await answers(database)).toBe(true);
   });
 
+  test("a handle is closed though its peer, which nobody asked anything, never hangs up", async () => {
+    const proxy = await startTcpProxy({ port: server.port });
+    onTestFinished(() => proxy.close());
+    const database = await openPostgres({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
+    proxy.strand();
+    expect(proxy.counters.stranded).toBe(1);
+    await database.close();
+  });
+
   test("a statement that exceeds its time is ended by the server", async () => {
     const database = await openServer({ statementTimeoutMs: 100 });
     expect(await failure(database.query("select pg_sleep(20)"))).toMatchObject({

@@ -11,6 +11,7 @@
 //   G4. `query` repeats only what surely did not happen: retryable errors and stale plans, RETRIES_MAX times.
 //       Inside `transaction` nothing is repeated, because the work around the statement would have to be, too.
 //   G5. A peer that went silent is noticed: every `query` has a deadline on the server and a later one here.
+//   G6. `close` says goodbye and does not wait for ever: a silent peer never hangs up.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { type Database, DatabaseError, type Row, type Statements } from "@tessera/kernel/ports";
@@ -43,6 +44,8 @@ const IDLE_CONNECTION_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
 /** The server should be the first to give up, because then the outcome is known (G5). */
 const SILENCE_MARGIN_MS = 5_000;
+/** Of a goodbye (G6). */
+const GOODBYE_MS_MAX = 2_000;
 const SERVER_VERSION_MIN = 150_000;
 
 export async function openPostgres(options: PostgresOptions): Promise<Database> {
@@ -169,7 +172,7 @@ class PostgresDatabase implements Database {
   async #end(): Promise<void> {
     await Promise.allSettled(this.#running);
     await this.#pool.end();
-    await Promise.all([...this.#open].map((client) => new Promise<void>((resolve) => client.once("end", resolve))));
+    await Promise.all([...this.#open].map(hungUp));
   }
 
   async #track<T>(call: () => Promise<T>): Promise<T> {
@@ -213,6 +216,14 @@ class PostgresDatabase implements Database {
     this.#names.set(text, name);
     return name;
   }
+}
+
+/** G6 */
+async function hungUp(client: pg.ClientBase): Promise<void> {
+  const ended = new Promise<void>((resolve) => client.once("end", resolve));
+  const late = setTimeout(() => (client as pg.Client).connection.stream.destroy(), GOODBYE_MS_MAX);
+  await ended;
+  clearTimeout(late);
 }
 
 interface Statement {
