@@ -195,10 +195,9 @@ export class ChaosWorld {
   async close(): Promise<void> {
     for (const name of [...Object.keys(PROCESSES), PYTHON] as Victim[]) {
       this.#keepOutput(name);
-      if (isAlive(this.pidOf(name))) process.kill(this.pidOf(name), "SIGCONT"); // a stopped one would not hear that it is over
+      if (isAlive(this.pidOf(name))) await this.kill(name); // one that is stopped or cut off would take its time to end in order
     }
     await this.database.close().catch(() => undefined);
-    await this.#python.end("SIGKILL");
     await this.topology.stop();
     for (const proxy of this.links.values()) await proxy.close();
     if (!this.#isKept) rmSync(this.directory, { recursive: true, force: true });
