@@ -15,7 +15,7 @@ export interface FaultScene {
 
 export interface Fault {
   readonly kind: string;
-  /** Answers what was hit. */
+  /** Answers what was hit, or what came of it. */
   strike(scene: FaultScene): Promise<string>;
 }
 

@@ -12,6 +12,8 @@ import { type Fault, linkOf, prove } from "./fault.ts";
 const SILENCE_MS = LEASE_MS * 1.5;
 /** A process that is idle on a line shows nothing: until it says something. */
 const SAY_MS_MAX = 20_000;
+/** Longer than any statement waits for its answer: 30 s, and 5 s more. */
+const HALF_OPEN_MS = 40_000;
 
 const ROLES = ["kernel", "pmo", "tools", ...WORKERS, "api"] as const;
 const LINES: Readonly<Record<string, readonly LinkName[]>> = {
@@ -81,10 +83,11 @@ function silence(
 function halfOpen(server: string, lines: readonly LinkName[]): Fault {
   return {
     kind: `half_open.${server}`,
-    strike: async ({ world, pick }) => {
+    strike: async ({ world, measures, pick }) => {
       const name = pick(lines);
       const link = linkOf(world, name);
       await waitFor(() => link.open > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
+      measures.disturbedFor(HALF_OPEN_MS);
       const before = { swallowed: link.counters.bytesSwallowed, stranded: link.counters.stranded };
       link.strand();
       prove(link.counters.stranded > before.stranded, `no connection of ${name} was left half open`);

@@ -1,9 +1,11 @@
 // How fast things go on after a fault, told by the rows of the store and by its clock.
 //
 //   M1. worker_kill: from the kill to the moment when another worker took the turn, or it ended; one sample for each turn
-//       that ran on the killed worker, as the store had it right after the kill.
+//       that ran on the killed worker, as the store had it right after the kill. Not while a worker has a half-open line to the
+//       database: it still hears bells, and each one that it takes is rung again only after 5 s.
 //   M2. broker_return: from the moment the broker answers again until both a command and a wakeup have come over it; what
-//       was found by looking (rung in vain before) does not count.
+//       was found by looking (rung in vain before) does not count. Meanwhile turns are asked for besides the load, all of
+//       which may be waiting for messages that the broker lost.
 //   M3. A sample that does not come in time is an error, not a missing sample.
 
 import type { Database } from "@tessera/kernel";
@@ -13,7 +15,8 @@ import { LEASE_MS, SWEEP_MS } from "./chaos-world.ts";
 
 export const LIMITS = { worker_kill: LEASE_MS + 2_000, broker_return: 2 * SWEEP_MS } as const;
 const WAIT_MS_MAX = 60_000;
-const LOOK_MS = 100;
+const BUSY_MS_MAX = 5_000;
+const LOOK_MS = 200;
 
 export type MeasureName = keyof typeof LIMITS;
 
@@ -34,23 +37,42 @@ const MOVED = `
      and (e.kind = 'task' or e.status = 'running' and e.turn_epoch > h.epoch::bigint)
    group by h.turn`;
 const FLOWING = `
-  select extract(epoch from greatest(
-    (select min(c.claimed_at) from state.calls c
-      where c.claimed_at > $1::timestamptz and c.attempt = 1 and c.rings = 0 and not c.local and c.claimed_by is not null),
-    (select min(e.created_at) from state.events e join state.inbox n on n.inbox_id = e.agent_turn_id and n.rings = 0
-      where e.seq > $2::bigint and e.created_at > $1::timestamptz and e.kind = 'state' and e.status = 'running')
-  ) - $1::timestamptz) * 1000 as ms`;
+  select extract(epoch from (
+    select min(c.claimed_at) from state.calls c
+     where c.claimed_at > $1::timestamptz and c.attempt = 1 and c.rings = 0 and not c.local) - $1::timestamptz) * 1000 as command,
+  extract(epoch from (
+    select min(e.created_at) from state.events e join state.inbox n on n.inbox_id = e.agent_turn_id and n.rings = 0
+     where e.seq > $2::bigint and e.created_at > $1::timestamptz and e.kind = 'state' and e.status = 'running'
+  ) - $1::timestamptz) * 1000 as wakeup`;
+const BUSY = "select count(distinct holder)::int as busy from state.agent_state_head where status = 'running'";
 
 export class Measures {
   readonly #database: Database;
+  readonly #nudge: () => void;
   readonly #samples: Record<MeasureName, number[]> = { worker_kill: [], broker_return: [] };
 
-  constructor(database: Database) {
+  #disturbedUntilMs = 0;
+
+  /** `nudge` asks for one more turn. */
+  constructor(database: Database, nudge: () => void) {
     this.#database = database;
+    this.#nudge = nudge;
+  }
+
+  /** For so long kills are not measured (M1). */
+  disturbedFor(ms: number): void {
+    this.#disturbedUntilMs = performance.now() + ms;
+  }
+
+  /** Waits a little for a moment in which every worker holds a turn, so that a kill hurts. */
+  async workersBusy(workers: number): Promise<void> {
+    const isBusy = async () => (await this.#database.query<{ busy: number }>(BUSY))[0]?.busy === workers;
+    await waitFor(isBusy, { what: "busy workers", timeoutMs: BUSY_MS_MAX }).catch(() => undefined);
   }
 
   /** To be called when the worker is gone; what it answers resolves when all its turns have moved on (M1). */
   async workerKilled(): Promise<() => Promise<void>> {
+    const isMeasured = performance.now() > this.#disturbedUntilMs;
     const { at, seq } = await this.#moment();
     const live = await this.#database.query<{ worker_id: string; lease_until: string }>(LIVE);
     const held = await this.#database.query<{ turn: string; epoch: string; holder: string }>(HELD);
@@ -67,19 +89,22 @@ export class Measures {
         const rows = await this.#database.query<{ turn: string; ms: number | null }>(MOVED, columns);
         return rows.every((row) => row.ms !== null) ? rows : null;
       });
-      for (const { ms } of moved) this.#samples.worker_kill.push(Number(ms));
+      if (isMeasured) for (const { ms } of moved) this.#samples.worker_kill.push(Number(ms));
     };
   }
 
   /** To be called when the broker answers again; what it answers resolves when messages flow (M2). */
-  async brokerReturned(): Promise<() => Promise<void>> {
+  async brokerReturned(): Promise<() => Promise<string>> {
     const { at, seq } = await this.#moment();
     return async () => {
       const flow = await this.#waitFor("messages to flow again", async () => {
-        const [row] = await this.#database.query<{ ms: number | null }>(FLOWING, [at, seq]);
-        return row?.ms === null ? null : row;
+        this.#nudge();
+        const [row] = await this.#database.query<{ command: number | null; wakeup: number | null }>(FLOWING, [at, seq]);
+        return row === undefined || row.command === null || row.wakeup === null ? null : row;
       });
-      this.#samples.broker_return.push(Number(flow.ms));
+      const [command, wakeup] = [Math.round(Number(flow.command)), Math.round(Number(flow.wakeup))];
+      this.#samples.broker_return.push(Math.max(command, wakeup));
+      return `a command after ${command} ms, a wakeup after ${wakeup} ms`;
     };
   }
 

@@ -27,6 +27,7 @@ function kill(role: string, victims: readonly Victim[]): Fault {
     strike: async ({ world, measures, pick }) => {
       const victim = pick(victims);
       const pid = world.pidOf(victim);
+      if (role === "worker") await measures.workersBusy(victims.length);
       await world.kill(victim);
       prove(!isAlive(pid), `process ${pid} of ${victim} is alive`);
       const watch = role === "worker" ? await measures.workerKilled() : null;

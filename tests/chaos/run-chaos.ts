@@ -35,7 +35,7 @@ export interface ChaosResult {
   readonly directory: string | null;
 }
 
-const SLOTS = 12;
+const SLOTS = 16;
 const SAFETY_EVERY_MS = 5_000;
 const PROGRESS_MS = 500;
 
@@ -45,8 +45,8 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 
 async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosResult> {
   const { seed, seconds, slots = SLOTS } = options;
-  const measures = new Measures(world.database);
   const workload = new Workload(world, seed);
+  const measures = new Measures(world.database, () => workload.nudge());
   const violations: string[] = [];
   const struck: Struck[] = [];
   const over = new AbortController();

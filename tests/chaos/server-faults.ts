@@ -20,8 +20,7 @@ export const SERVER_FAULTS: readonly Fault[] = [
       const after = await waitForStream(world);
       prove(after.server !== before.server, "the same server answers");
       prove(after.created === before.created, "the stream was lost with a restart that keeps it");
-      await watch();
-      return "nats";
+      return await watch();
     },
   },
   {
@@ -33,8 +32,7 @@ export const SERVER_FAULTS: readonly Fault[] = [
       const after = await waitForStream(world);
       prove(after.server !== before.server, "the same server answers");
       prove(after.created !== before.created, "the stream outlived the store");
-      await watch();
-      return "nats";
+      return await watch();
     },
   },
   {

@@ -16,7 +16,7 @@ export interface ThroughputResult {
   readonly directory: string | null;
 }
 
-const SLOTS = 12;
+const SLOTS = 16;
 const ROUNDS = 2; // T1
 const KILL_EVERY_MS = 5_000;
 const WARM_UP_MS = 5_000;

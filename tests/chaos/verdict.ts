@@ -3,7 +3,7 @@
 //   V1. Every accepted turn is there and has ended, and no request made two turns.
 //   V2. No invariant finds a row: safety and liveness, by the command that operators use, as the reader of deploy/.
 //   V3. The ledgers agree with the store (tests/sim/checks.ts, C2).
-//   V4. Healing takes a bounded time, and no process has ended by itself.
+//   V4. Healing takes a bounded time, no process has ended by itself, and no request was refused.
 
 import type { Database } from "@tessera/kernel";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
@@ -34,7 +34,8 @@ export async function conclude(world: ChaosWorld, workload: Workload): Promise<r
   ); // V4
   const evidence = { store, accepted: workload.accepted, ledger: readLedger(world.place) };
   const unclean = await unverified(world.topology.postgres.urlOf("reader"));
-  return [...stuck, ...(await judge(evidence)), ...(unclean === null ? [] : [unclean]), ...world.ended()];
+  const judged = await judge(evidence);
+  return [...stuck, ...judged, ...(unclean === null ? [] : [unclean]), ...workload.refused, ...world.ended()];
 }
 
 export async function judge({ store, accepted, ledger }: Evidence): Promise<readonly string[]> {

@@ -39,6 +39,8 @@ export class Workload {
   readonly accepted = new Set<string>();
   /** When each accepted turn was seen to have ended, by this process's clock. */
   readonly endedAtMs = new Map<string, number>();
+  /** Requests that were refused for what they are: none may be. */
+  readonly refused: string[] = [];
   readonly #world: ChaosWorld;
   readonly #seed: number;
   readonly #waiting = new Map<string, () => void>();
@@ -53,7 +55,7 @@ export class Workload {
   }
 
   start(slots: number): void {
-    for (let n = 0; n < slots; n++) this.#slots.push(this.#loop());
+    for (let n = 0; n < slots; n++) this.#slots.push(this.#loop().catch(this.#refuse));
     void this.#watch();
   }
 
@@ -66,29 +68,43 @@ export class Workload {
     this.#giveUp();
   }
 
+  readonly #refuse = (error: unknown): void => {
+    this.refused.push(`a request was refused: ${String(error)}`);
+  };
+
   #giveUp(): void {
     this.#given.abort();
     for (const resolve of this.#waiting.values()) resolve();
   }
 
+  /** One more turn besides those of the slots, of an agent that does nothing else. */
+  nudge(): void {
+    const n = this.#asked++;
+    this.#slots.push(this.#take(n, { agent: "clerk", instance: `nudged-${n}`, stopAfterMs: null }).catch(this.#refuse));
+  }
+
   async #loop(): Promise<void> {
     while (this.#isAsking) {
       const n = this.#asked++;
-      const { agent, instance, stopAfterMs } = planOf(this.#seed, n);
-      const turn = await this.#untilAnswered(() =>
-        this.#world.client.enqueueTurn({
-          project: PROJECT,
-          idempotencyKey: `chaos-${this.#seed}-${n}`,
-          body: { agent, instance_key: instance, input: "go" },
-        }),
-      );
-      if (turn === null) return;
-      const { agent_turn_id } = turn;
-      this.accepted.add(agent_turn_id); // L1
-      const stopping = stopAfterMs === null ? null : this.#stop(agent_turn_id, stopAfterMs);
-      await this.#ended(agent_turn_id); // L2
-      await stopping;
+      await this.#take(n, planOf(this.#seed, n));
     }
+  }
+
+  /** Resolves when the turn has ended. */
+  async #take(n: number, { agent, instance, stopAfterMs }: Plan): Promise<void> {
+    const turn = await this.#untilAnswered(() =>
+      this.#world.client.enqueueTurn({
+        project: PROJECT,
+        idempotencyKey: `chaos-${this.#seed}-${n}`,
+        body: { agent, instance_key: instance, input: "go" },
+      }),
+    );
+    if (turn === null) return;
+    const { agent_turn_id } = turn;
+    this.accepted.add(agent_turn_id); // L1
+    const stopping = stopAfterMs === null ? null : this.#stop(agent_turn_id, stopAfterMs);
+    await this.#ended(agent_turn_id); // L2
+    await stopping;
   }
 
   async #stop(turn: string, afterMs: number): Promise<void> {
