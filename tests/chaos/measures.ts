@@ -4,7 +4,7 @@
 //       that ran on the killed worker, as the store had it right after the kill. Not while a worker has a half-open line to the
 //       database: it still hears bells, and each one that it takes is rung again only after 5 s.
 //   M2. broker_return: from the moment the broker answers again until both a command and a wakeup have come over it; what
-//       was found by looking (rung in vain before) does not count. Meanwhile turns are asked for besides the load, all of
+//       was asked for before, or found by looking (rung in vain before), does not count. Meanwhile turns are asked for besides the load, all of
 //       which may be waiting for messages that the broker lost.
 //   M3. A sample that does not come in time is an error, not a missing sample.
 
@@ -39,10 +39,10 @@ const MOVED = `
 const FLOWING = `
   select extract(epoch from (
     select min(c.claimed_at) from state.calls c
-     where c.claimed_at > $1::timestamptz and c.attempt = 1 and c.rings = 0 and not c.local) - $1::timestamptz) * 1000 as command,
+     where c.created_at > $1::timestamptz and c.attempt = 1 and c.rings = 0 and not c.local) - $1::timestamptz) * 1000 as command,
   extract(epoch from (
     select min(e.created_at) from state.events e join state.inbox n on n.inbox_id = e.agent_turn_id and n.rings = 0
-     where e.seq > $2::bigint and e.created_at > $1::timestamptz and e.kind = 'state' and e.status = 'running'
+     where e.seq > $2::bigint and n.created_at > $1::timestamptz and e.kind = 'state' and e.status = 'running'
   ) - $1::timestamptz) * 1000 as wakeup`;
 const BUSY = "select count(distinct holder)::int as busy from state.agent_state_head where status = 'running'";
 
