@@ -10,6 +10,7 @@ import { waitFor } from "../../packages/testkit/src/wait-for.ts";
 import { runTessera } from "../cli/run-tessera.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "../sim/checks.ts";
 import type { EffectLedger } from "../sim/effect-ledger.ts";
+import { NOTHING_LOST } from "../sim/lost-tail.ts";
 import { isDrained, openWork } from "../sim/workload.ts";
 import type { ChaosWorld } from "./chaos-world.ts";
 import { readLedger } from "./ledger.ts";
@@ -40,10 +41,10 @@ export async function conclude(world: ChaosWorld, workload: Workload): Promise<r
 
 export async function judge({ store, accepted, ledger }: Evidence): Promise<readonly string[]> {
   const found = [
-    await unendedTurn(store, accepted), // V1
+    await unendedTurn(store, accepted, NOTHING_LOST), // V1
     await strayTurns(store, accepted),
     await wrongDepth(store),
-    await ledgerDisagreement(store, ledger), // V3
+    await ledgerDisagreement(store, ledger, NOTHING_LOST), // V3
   ];
   return found.filter((each) => each !== null);
 }

@@ -11,6 +11,9 @@ export interface Lost {
   readonly turns: ReadonlySet<string>;
 }
 
+/** Of a store that keeps what it committed. */
+export const NOTHING_LOST: Lost = { calls: new Set(), turns: new Set() };
+
 export interface LosableStore {
   readonly database: Database;
   /** Whether something would be lost now. */
