@@ -23,11 +23,15 @@ export interface CastWorld extends SimWorld, ToolWorld {
   readonly onLost: (lost: Lost) => void;
   readonly broker: SimBroker;
   readonly ids: Ids;
+  readonly sweepMs: number;
+  /** Those that are paused, and since when. */
+  readonly pausedAtMs: Map<SimProcess, number>;
 }
 
 const RESTART_MS = [50, 40_000] as const;
 const RATES = [0.5, 0.9, 1.1, 2] as const;
-const SWEEP_MS = 1_000;
+/** How often a sweeper looks, drawn per seed: rare looks leave room for what a look would mend. */
+export const SWEEP_MS = [1_000, 3_000, 5_000] as const;
 const STOP_GRACE_MS = 2_000;
 const TURNS_AT_ONCE = 4;
 
@@ -128,7 +132,12 @@ export class Cast {
       case "pmo":
         return await startPmo({ ...parts, executor: name });
       case "sweeper":
-        return startSweeper({ sweep: kernel.sweep, clock, intervalMs: SWEEP_MS, onWarning: () => undefined });
+        return startSweeper({
+          sweep: kernel.sweep,
+          clock,
+          intervalMs: this.#world.sweepMs,
+          onWarning: () => undefined,
+        });
     }
   }
 

@@ -2,7 +2,9 @@
 //
 //   N1. A kill or a pause can come at any event of a process, before it: its code then stays where it waits.
 //   N2. Processes that only look whether there is work are struck less: nothing is at stake there.
-//   N3. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
+//   N3. A zombie does harm while somebody else is at its turn. So a worker that was paused past its lease goes on soon after
+//       another one has taken a turn, and not at any moment.
+//   N4. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
 //       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
 //       says it holds would otherwise keep it for as long as it lives.
 
@@ -10,10 +12,13 @@ import type { SimProcess } from "@tessera/testkit/sim";
 import type { Cast, CastWorld } from "./cast.ts";
 
 const EVERY_MS = [1_000, 8_000] as const;
-/** Most pauses end when a lease has just lapsed and somebody else has taken over: that is when a zombie can do harm. */
 const PAUSE_MS = [2_000, 60_000] as const;
-const ZOMBIE_MS = [12_000, 22_000] as const;
-const ZOMBIE_CHANCE = 0.6;
+/** Of a pause in which the clock of the process stands still, too. */
+const SLEEP_CHANCE = 0.5;
+/** N3: how long a worker is paused before it may wake as a zombie, and when it does after the other's `resume`. */
+const ZOMBIE_AFTER_MS = 12_000;
+const ZOMBIE_WAKES_MS = 1_500;
+const TAKES_A_TURN = /^answer resume$/;
 const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
 const IDLE_CHANCE = 0.1;
 const CUT_MS = [1_000, 40_000] as const;
@@ -49,6 +54,7 @@ export function startNemesis(world: CastWorld, cast: Cast): void {
 /** N1. Called before each event of the process. */
 export function mayStrike(world: CastWorld, process: SimProcess, label: string): void {
   const { faults, log, random } = world;
+  if (process.role === "worker" && TAKES_A_TURN.test(label)) wakeZombies(world); // N3
   if (IDLE.test(label) && !random.chance(IDLE_CHANCE)) return; // N2
   if (faults.hits("process.pause")) pause(world, process);
   if (!faults.hits("process.kill")) return;
@@ -56,7 +62,7 @@ export function mayStrike(world: CastWorld, process: SimProcess, label: string):
   process.kill();
 }
 
-/** N3 */
+/** N4 */
 async function failOver(world: CastWorld, cast: Cast): Promise<void> {
   const { scheduler, random, log, tail } = world;
   if (!tail.isOpen) return;
@@ -88,9 +94,23 @@ function victimsOf({ random }: CastWorld, cast: Cast): readonly SimProcess[] {
   return random.pick([[one], all.filter(({ role }) => role === one.role), all]);
 }
 
-function pause({ scheduler, random, log }: CastWorld, process: SimProcess): void {
-  const [fromMs, toMs] = random.chance(ZOMBIE_CHANCE) ? ZOMBIE_MS : PAUSE_MS;
+function pause({ scheduler, random, log, pausedAtMs }: CastWorld, process: SimProcess): void {
   log.add(`  ${process.name} is paused`);
-  process.pause();
-  scheduler.schedule(null, random.between(fromMs, toMs), `go on ${process.name}`, () => process.goOn());
+  process.pause({ isAsleep: random.chance(SLEEP_CHANCE) });
+  pausedAtMs.set(process, scheduler.nowMs);
+  scheduler.schedule(null, random.between(...PAUSE_MS), `go on ${process.name}`, () => goOn(pausedAtMs, process));
+}
+
+/** N3 */
+function wakeZombies({ scheduler, random, pausedAtMs }: CastWorld): void {
+  for (const [process, sinceMs] of pausedAtMs) {
+    if (process.role !== "worker" || scheduler.nowMs < sinceMs + ZOMBIE_AFTER_MS) continue;
+    pausedAtMs.delete(process);
+    scheduler.schedule(null, random.between(0, ZOMBIE_WAKES_MS), `wake ${process.name}`, () => process.goOn());
+  }
+}
+
+function goOn(pausedAtMs: CastWorld["pausedAtMs"], process: SimProcess): void {
+  pausedAtMs.delete(process);
+  process.goOn();
 }

@@ -36,7 +36,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "skip_epoch_check",
-    foundBy: 116,
+    foundBy: 11,
     says: "what a worker writes is taken from whoever names the turn, whatever its epoch",
     replaced: [
       {

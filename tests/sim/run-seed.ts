@@ -6,7 +6,7 @@
 
 import { SeededIds } from "@tessera/testkit/seeded-ids";
 import { EventLog, type FaultKind, FaultPlan, SimBroker, SimRandom, SimScheduler } from "@tessera/testkit/sim";
-import { Cast, type CastWorld } from "./cast.ts";
+import { Cast, type CastWorld, SWEEP_MS } from "./cast.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
 import { EffectLedger } from "./effect-ledger.ts";
 import { type FenceWatch, watchFences } from "./fence-watch.ts";
@@ -67,7 +67,8 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     for (const turn of turns) lost.turns.add(turn);
     fences.forgetEpochs();
   };
-  const world: CastWorld = { ...base, broker: new SimBroker(base), tail: store.tail, onLost };
+  const drawn = { sweepMs: random.pick(SWEEP_MS), pausedAtMs: new Map() };
+  const world: CastWorld = { ...base, ...drawn, broker: new SimBroker(base), tail: store.tail, onLost };
   const cast = new Cast(world);
   const size = {
     worker: random.int(2, 3),

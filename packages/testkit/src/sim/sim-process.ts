@@ -3,6 +3,7 @@
 //   P1. Killed, its code is abandoned where it waits: no answer, timer or delivery reaches it any more, and nothing that
 //       it sends reaches anybody.
 //   P2. Paused, everything that reaches it waits; the world moves on. Then it goes on as if nothing had happened: a zombie.
+//       Where the whole machine slept, its own clock has not moved either, and nothing in it can tell.
 //   P3. Its clock runs faster or slower than the world's. The database's time is the database's (ports.ts, P3).
 
 import type { Clock } from "@tessera/kernel/ports";
@@ -23,6 +24,8 @@ export class SimProcess implements EventOwner {
   readonly #beforeEvent: (process: SimProcess, label: string) => void;
   readonly #onKill: (() => void)[] = [];
   #held: SimEvent[] = [];
+  #sleepsSinceMs: number | null = null;
+  #sleptMs = 0;
 
   constructor(
     scheduler: SimScheduler,
@@ -41,7 +44,7 @@ export class SimProcess implements EventOwner {
     this.#beforeEvent = beforeEvent ?? (() => undefined);
     this.clock = {
       databaseTime: () => databaseTime(scheduler),
-      monotonicMs: () => scheduler.nowMs * rate,
+      monotonicMs: () => (scheduler.nowMs - this.#sleptMs) * rate,
       after: (ms, task) => scheduler.schedule(this, Math.max(0, ms) / rate, "timer", task), // P3
     };
   }
@@ -76,13 +79,16 @@ export class SimProcess implements EventOwner {
   }
 
   /** P2 */
-  pause(): void {
-    if (this.state === "alive") this.state = "paused";
+  pause(options: { readonly isAsleep?: boolean } = {}): void {
+    if (this.state !== "alive") return;
+    this.state = "paused";
+    this.#sleepsSinceMs = options.isAsleep === true ? this.#scheduler.nowMs : null;
   }
 
   goOn(): void {
     if (this.state !== "paused") return;
     this.state = "alive";
+    if (this.#sleepsSinceMs !== null) this.#sleptMs += this.#scheduler.nowMs - this.#sleepsSinceMs;
     this.#scheduler.release(this.#held);
     this.#held = [];
   }
