@@ -96,7 +96,7 @@ it.each([
   const cache = join(directory, "cache");
   if (kind === "file") writeFileSync(cache, "");
   else
-    mkdirSync(join(cache, `pglite-${pgliteVersion()}-schema-${SCHEMA_DIGEST.slice(0, 24)}.tar.gz`), {
+    mkdirSync(join(cache, `pglite-${pgliteVersion()}-schema-${SCHEMA_DIGEST.slice(0, 24)}.tar`), {
       recursive: true,
     });
   vi.stubEnv("TESSERA_CACHE_DIR", cache);

@@ -8,7 +8,7 @@
 
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PgliteDatabase } from "@tessera/engines/pglite";
+import type { PgliteDatabase, Snapshot } from "@tessera/engines/pglite";
 import {
   checkSchema,
   type Database,
@@ -111,7 +111,7 @@ async function bringToSchema(database: Database, mode: MigrateMode): Promise<Mig
 }
 
 /** O2. A cache that cannot be written costs time and is no reason to fail. */
-async function preparedSnapshot(onWarning: StoreOptions["onWarning"]): Promise<Uint8Array | null> {
+async function preparedSnapshot(onWarning: StoreOptions["onWarning"]): Promise<Snapshot | null> {
   const { cachedSnapshot, openPglite } = await import("@tessera/engines/pglite");
   const make = async () => {
     const database = await openPglite();
