@@ -7,11 +7,11 @@
 //       that a ToolError thrown there is the ToolError caught here.
 //   T2. Loading runs the module's code. Inline tools are loaded into the host; isolated ones only in their child.
 //   T3. A module that cannot be used is a mistake of its bundle: a CGError whose message names the entry, never a stack.
-//   T4. Transformed sources are kept on disk only where the host names a directory. jiti's own default is one that every
-//       user of the machine can write to.
+//   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
+//       beside which they lie then. jiti's own default is a directory that every user of the machine can write to.
 
 import { access, realpath } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { createRequire, getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
@@ -28,7 +28,7 @@ export interface ToolModule {
 export interface LoadOptions {
   /** The bundle's directory; nothing outside it is an entry. */
   readonly root: string;
-  /** Where transformed sources are kept; nowhere if absent (T4). */
+  /** Where transformed sources are kept (T4). */
   readonly cacheDir?: string;
 }
 
@@ -55,7 +55,7 @@ export async function importModule(file: string, options: LoadOptions): Promise<
   try {
     const tsconfig = await nearestTsconfig(dirname(file), options.root);
     const jiti = createJiti(file, {
-      fsCache: options.cacheDir ?? false, // T4
+      fsCache: options.cacheDir ?? besideCompiled() ?? false, // T4
       interopDefault: false,
       tsconfigPaths: tsconfig ?? false,
       virtualModules: OWN_MODULES,
@@ -64,6 +64,12 @@ export async function importModule(file: string, options: LoadOptions): Promise<
   } catch (error) {
     throw unusable(relative(options.root, file), `cannot be loaded: ${withPlace(messageOf(error), options.root)}`);
   }
+}
+
+/** Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */
+function besideCompiled(): string | undefined {
+  const compiled = getCompileCacheDir();
+  return compiled === undefined ? undefined : join(dirname(compiled), "transformed");
 }
 
 /** Getters, because most tools import only types and need not wait for the package (T1). */

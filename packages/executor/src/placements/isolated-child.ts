@@ -10,6 +10,7 @@
 //   H6. A timer, a socket or a process that a call left open may end or disturb this process at any later moment. After
 //       the answer and one turn of the event loop, in which things close, `rested` tells the host whether there is one.
 
+import { flushCompileCache } from "node:module";
 import { Socket } from "node:net";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -20,6 +21,7 @@ import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
 import { type ChildRuntime, createChildRuntime } from "./child-runtime.ts";
 import { type ChildRun, createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
 
+delete process.env.NODE_COMPILE_CACHE; // meant for the sources above only (isolated-process.ts, P3)
 const [entry = "", root = "", memoryBytesMax = "", cacheDir = ""] = process.argv.slice(2);
 const watchdog = new URL(
   import.meta.url.endsWith(".ts") ? "./isolated-watchdog.ts" : "./isolated-watchdog.js",
@@ -131,6 +133,7 @@ try {
   commands.on("data", read);
   commands.on("end", () => process.exit(0));
   send({ type: "ready", handlers: [...module.handlers.keys()], reconcilers: [...module.reconcilers.keys()] });
+  flushCompileCache(); // now, because this process ends by a kill more often than not
 } catch (error) {
   send({ type: "unusable", message: error instanceof Error ? error.message : String(error) });
   process.exit(1);
