@@ -2,8 +2,13 @@
 //
 // `unit` and `pglite` need no server: `vitest run --project unit --project pglite`. The others share one PostgreSQL and
 // one NATS, which the global setup starts. The kernel's suite runs twice, once on each engine.
+//
+//   V1. Processes that tests start keep their compiled sources between them; the `tessera` command has its own cache.
 
+import { join } from "node:path";
 import { defineConfig } from "vitest/config";
+
+process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, "node_modules/.cache/compiled"); // V1
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];

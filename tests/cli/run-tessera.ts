@@ -13,12 +13,18 @@ export interface Ran {
   readonly err: string;
 }
 
+/** With the cache of compiled sources that the command makes for itself. */
 export async function runTessera(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  return await runNode([TESSERA, ...args], env);
+  const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
+  return await run([TESSERA, ...args], inherited, env);
 }
 
 export async function runNode(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
-  const { TESSERA_DATA: _, TESSERA_POSTGRES: __, TESSERA_URL: ___, ...inherited } = process.env;
+  return await run(args, process.env, env);
+}
+
+async function run(args: readonly string[], all: NodeJS.ProcessEnv, env: Record<string, string>): Promise<Ran> {
+  const { TESSERA_DATA: _, TESSERA_POSTGRES: __, TESSERA_URL: ___, ...inherited } = all;
   const child = spawn(process.execPath, args, { env: { ...inherited, ...env }, stdio: ["ignore", "pipe", "pipe"] });
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const [exitCode, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
