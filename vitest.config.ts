@@ -4,6 +4,8 @@
 // one NATS, which the global setup starts. The kernel's suite runs twice, once on each engine.
 //
 //   V1. Processes that tests start keep their compiled sources between them; the `tessera` command has its own cache.
+//   V2. The unit tests are many and small: they share what they import, which is half of their time. What a file changes
+//       in the process (environment, timers, globals) it puts back.
 
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -25,6 +27,7 @@ export default defineConfig({
     projects: [
       project("unit", {
         include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "tests/layering/**/*.test.ts"],
+        isolate: false, // V2
       }),
       project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
       project("postgres", {
@@ -59,6 +62,7 @@ interface ProjectOptions {
   readonly exclude?: string[];
   readonly env?: Record<string, string>;
   readonly globalSetup?: string[];
+  readonly isolate?: boolean;
   readonly fileParallelism?: boolean;
 }
 
