@@ -68,7 +68,7 @@ revoke all on all tables in schema l0, card, resource, state from tessera_worker
 revoke all on all functions in schema l0 from tessera_worker;
 grant usage on schema l0, card, resource, state to tessera_worker;
 grant execute on all functions in schema l0 to tessera_worker;
-revoke execute on function l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
+revoke execute on function l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
   l0.put_api_keys, l0.living_api_key, l0.note_api_key_use, l0.put_target_principals, l0.put_audit from tessera_worker;
 grant select on all tables in schema card, resource, state to tessera_worker;
 revoke select on resource.api_keys from tessera_worker;
@@ -87,7 +87,7 @@ revoke all on all functions in schema l0 from tessera_api;
 grant usage on schema l0, card, resource, state to tessera_api;
 grant execute on all functions in schema l0 to tessera_api;
 revoke execute on function l0.resume, l0.take_turn, l0.suspend_on_calls, l0.apply_results, l0.append_cards, l0.append_to_output, l0.finish_turn,
-  l0.finish_one, l0.defer_turn, l0.renew_worker, l0.retire_worker, l0.recover_turn, l0.free_leases, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox,
+  l0.finish_one, l0.defer_turn, l0.renew_worker, l0.retire_worker, l0.recover_turn, l0.free_leases, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox,
   l0.sweep_workers, l0.open_batch, l0.move_batch_task, l0.dispatch_batch_task, l0.dispatch_one_task, l0.take_due_batches,
   l0.children_of_stopped, l0.finish_batch, l0.put_target_principals from tessera_api;
 grant select on all tables in schema card, resource, state to tessera_api;

@@ -93,7 +93,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "The sweeper, and who binds targets.",
     roles: ["kernel"],
     names: names(`
-      free_leases put_target_principals sweep_call sweep_calls sweep_inbox sweep_workers
+      free_leases put_target_principals ring_early sweep_call sweep_calls sweep_inbox sweep_workers
     `),
   },
   {
@@ -116,7 +116,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "Resources, asking and stopping, calls with a given time; and the parts that those are made of.",
     roles: ["kernel", "worker", "api"],
     names: names(`
-      change_project claim_calls command_of dispatch_next end_turn enqueue_one enqueue_turn
+      change_project claim_calls command_of dispatch_next end_turn enqueue_one enqueue_turn expect_batch
       fallback_deliverable from_session gate has_repeats in_item_order in_rounds kernel_error lapse_call
       living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
       put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims

@@ -119,7 +119,7 @@ const SILENT_BUS = {
   capabilities: { kind: "memory", messageBytesMax: 1, exclusiveDurables: true, keepsForAbsent: false },
   publish: async () => undefined,
   subscribe: async () => ({ stop: async () => undefined }),
-  health: () => ({ connected: true, warnings: [] }),
+  health: () => ({ connected: true, connections: 1, warnings: [] }),
   close: async () => undefined,
 } as const satisfies Parameters<typeof openKernel>[0]["bus"];
 

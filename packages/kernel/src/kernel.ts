@@ -58,7 +58,7 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createProfilePort(world),
     reads: { ...createReads(database), ...createStateReads(database) },
     announcer,
-    sweep: createSweep(world),
+    sweep: createSweep({ ...world, bus }),
     async overdueMessages(role) {
       const values = [
         "worker_target" in role ? role.worker_target : null,

@@ -102,6 +102,8 @@ export interface Subscription {
 
 export interface BusHealth {
   readonly connected: boolean;
+  /** How often it was connected. After a new connection, messages of the time before may be lost. */
+  readonly connections: number;
   /** Warnings an operator should see, e.g. an outdated broker. */
   readonly warnings: readonly string[];
 }

@@ -4,16 +4,21 @@
 //   W1. A sweep that fails is reported and tried again at the next interval; it never ends the loop.
 //   W2. stop() resolves when no sweep is running.
 //   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
+//   W4. A bus that came back may have lost what it was given. The first sweep after that rings everything that nobody has
+//       taken, instead of waiting until it is due: work goes on within two sweeps of the return.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type { SweepAnswer } from "./outcomes.ts";
+import type { Bus } from "./ports.ts";
 import { type Repetition, repeatEvery } from "./repeat-every.ts";
 import { moment, runOnce, type TransitionWorld } from "./transitions.ts";
 
 const ROWS_PER_SWEEP = 200;
 /** A backlog is worked off in one go, but not without end: other sweepers help. */
 const ROUNDS_MAX = 50;
+/** W4. More than that is a backlog, which is rung as it falls due. */
+const ROWS_RUNG_EARLY = 10_000;
 const SWEEPS = ["sweep_workers", "sweep_calls", "sweep_inbox"] as const;
 
 export interface SweepSummary {
@@ -25,10 +30,21 @@ export interface SweepSummary {
 
 export type Sweep = () => Promise<SweepSummary>;
 
-export function createSweep(world: TransitionWorld & { announcer: Announcer }): Sweep {
+export function createSweep(world: TransitionWorld & { announcer: Announcer; bus: Bus }): Sweep {
+  let connections: number | null = null;
+
+  /** W4 */
+  async function ringEarly(): Promise<void> {
+    const now = world.bus.health().connections;
+    const isBack = connections !== null && now > connections;
+    if (isBack) await runOnce(world, "ring_early", [ROWS_RUNG_EARLY, moment(world.clock)]);
+    connections = now;
+  }
+
   return async () => {
     const total = { commands: 0, wakes: 0, settled: 0, recovered: 0 };
     const failures: unknown[] = [];
+    await ringEarly().catch((error: unknown) => void failures.push(error)); // W3
     for (const name of SWEEPS) {
       try {
         await sweepAll(world, name, total);

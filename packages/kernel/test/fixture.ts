@@ -49,6 +49,8 @@ export class Fixture {
   /** Everything the kernel published, in order. */
   readonly published: BusMessage[] = [];
   readonly warnings: string[] = [];
+  /** Of the bus; one more says that it was away and is back. */
+  connections = 1;
   store!: TestDatabase;
   bus!: Bus;
   kernel!: Kernel;
@@ -63,7 +65,7 @@ export class Fixture {
         await memory.publish(messages);
       },
       subscribe: (options, handler) => memory.subscribe(options, handler),
-      health: () => memory.health(),
+      health: () => ({ ...memory.health(), connections: this.connections }),
       close: () => memory.close(),
     };
     this.kernel = this.anotherKernel();

@@ -5,7 +5,7 @@ import { expect, it } from "vitest";
 import { createHealth, type HealthOptions } from "./health.ts";
 import { openNode } from "./open-node.ts";
 
-const connected: BusHealth = { connected: true, warnings: [] };
+const connected: BusHealth = { connected: true, connections: 1, warnings: [] };
 
 /** A node whose database answers with what it is given, and whose bus is as it is told. */
 function nodeWith(query: () => Promise<unknown[]>, bus: () => BusHealth = () => connected) {

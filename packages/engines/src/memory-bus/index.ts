@@ -62,7 +62,7 @@ class MemoryBus implements Bus {
   }
 
   health(): BusHealth {
-    return { connected: !this.#isClosed, warnings: [] };
+    return { connected: !this.#isClosed, connections: 1, warnings: [] };
   }
 
   async close(): Promise<void> {

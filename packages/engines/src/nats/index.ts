@@ -55,6 +55,7 @@ class NatsBus implements Bus {
   /** Until a broker has told us its own. */
   #messageBytesMax = MESSAGE_BYTES_MAX;
   #prepared: NatsConnection | null = null;
+  #connections = 0;
   #closed: Promise<void> | null = null;
 
   constructor(options: NatsBusOptions) {
@@ -121,7 +122,7 @@ class NatsBus implements Bus {
   }
 
   health(): BusHealth {
-    return { connected: this.#usable !== null, warnings: this.#warnings.list() };
+    return { connected: this.#usable !== null, connections: this.#connections, warnings: this.#warnings.list() };
   }
 
   close(): Promise<void> {
@@ -145,6 +146,7 @@ class NatsBus implements Bus {
     this.#unflushedBytes = 0;
     await this.#streamKeeper.attach(nc);
     this.#prepared = nc; // N4
+    this.#connections += 1;
     await Promise.all([...this.#listeners].map((listener) => listener.attach(nc)));
   }
 

@@ -62,6 +62,7 @@ class PostgresBus implements Bus {
   /** How many subscriptions need a channel. */
   readonly #channels = new Map<string, number>();
   #published = 0;
+  #connections = 0;
   #closed: Promise<void> | null = null;
 
   constructor({ url, channelPrefix = CHANNEL_PREFIX, onWarning = () => {} }: PostgresBusOptions) {
@@ -80,7 +81,10 @@ class PostgresBus implements Bus {
       url,
       name: "tessera-bus",
       warnings,
-      onUp: (client) => listen(client, [...this.#channels.keys()]),
+      onUp: async (client) => {
+        await listen(client, [...this.#channels.keys()]);
+        this.#connections += 1;
+      },
       onNotification: (channel, payload) => this.#onNotification(channel, payload),
     });
     this.#queue = new RingQueue(() => this.#link.current);
@@ -110,7 +114,7 @@ class PostgresBus implements Bus {
   }
 
   health(): BusHealth {
-    return { connected: this.#link.isUp, warnings: this.#warnings.list() };
+    return { connected: this.#link.isUp, connections: this.#connections, warnings: this.#warnings.list() };
   }
 
   close(): Promise<void> {

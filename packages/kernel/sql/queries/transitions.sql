@@ -105,6 +105,9 @@ select l0.retire_worker($1, $2::timestamptz);
 -- name: free_leases
 select l0.free_leases($1::timestamptz) as answer;
 
+-- name: ring_early
+select l0.ring_early($1, $2::timestamptz) as answer;
+
 -- name: sweep_calls
 select l0.sweep_calls($1, $2::timestamptz) as answer;
 

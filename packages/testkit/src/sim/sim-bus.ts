@@ -66,7 +66,7 @@ export class SimBroker {
       },
       publish: (messages) => this.#publish(process, messages),
       subscribe: (options, handler) => this.#subscribe(process, options, handler),
-      health: () => ({ connected: !process.isBusCut, warnings: [] }),
+      health: () => ({ connected: !process.isBusCut, connections: 1 + this.#generation, warnings: [] }),
       close: async () => undefined,
     };
   }
