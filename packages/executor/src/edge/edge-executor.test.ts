@@ -39,9 +39,9 @@ const runner = {
   run: async () => ({ status: "success", after_execution: "suspend", result: 1, error: null }),
 } as unknown as ToolRunner;
 
-function start(edge: ReturnType<typeof edgeOf>["edge"], onEnded: () => void): EdgeExecutor {
+function start(edge: ReturnType<typeof edgeOf>["edge"], onEnded: () => void, concurrencyMax = 2): EdgeExecutor {
   const names = { project_id: "p1", target: "echo", executor: "e1" };
-  return startEdgeExecutor({ edge, clock: systemClock, ...names, runner, concurrencyMax: 2, onEnded });
+  return startEdgeExecutor({ edge, clock: systemClock, ...names, runner, concurrencyMax, onEnded });
 }
 
 describe("an executor over HTTP", () => {
@@ -58,6 +58,16 @@ describe("an executor over HTTP", () => {
     const [lost, again, next] = claims().map(({ claim_id }) => claim_id);
     expect(again).toBe(lost);
     expect(next).not.toBe(lost);
+    await executor.stop();
+  });
+
+  it("asks for no more calls than the API gives at once, however many it may run", async () => {
+    const { edge, claims } = edgeOf(async ({ body }, signal) =>
+      body.wait_ms === 0 ? { calls: [] } : await ended(signal),
+    );
+    const executor = start(edge, () => undefined, 64);
+    await waitFor(() => claims().length === 1, { what: "a claim" });
+    expect(claims()[0]).toMatchObject({ max: 32 });
     await executor.stop();
   });
 

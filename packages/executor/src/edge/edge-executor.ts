@@ -7,6 +7,7 @@
 //       again with its id, at the end too, and what it answers is run: no call that was claimed here is dropped.
 
 import { type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
+import { BATCH_ITEMS_MAX } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
 import { type RunCallOutcome, runCall } from "../calls/run-call.ts";
 import type { EdgeClient } from "./edge-client.ts";
@@ -65,7 +66,7 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
 
   async function ask(wait_ms: number, signal: AbortSignal): Promise<void> {
     await slots.take(); // X1
-    const places = 1 + slots.free;
+    const places = Math.min(1 + slots.free, BATCH_ITEMS_MAX); // what the API gives at once; the next ask takes the rest
     let calls: OpenedCall[] = [];
     isAnswered = false;
     try {
