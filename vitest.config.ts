@@ -26,7 +26,12 @@ export default defineConfig({
     passWithNoTests: true,
     projects: [
       project("unit", {
-        include: ["packages/*/src/**/*.test.ts", "scripts/**/*.test.ts", "tests/layering/**/*.test.ts"],
+        include: [
+          "packages/*/src/**/*.test.ts",
+          "scripts/**/*.test.ts",
+          "bench/*.test.ts",
+          "tests/layering/**/*.test.ts",
+        ],
         isolate: false, // V2
       }),
       project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
