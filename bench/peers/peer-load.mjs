@@ -1,0 +1,36 @@
+// What the peers have in common: one piece of work, measured alone and with 64 at once.
+//
+//   L1. An engine that runs inside its caller gets two processes of 32, because the others have two processes, too.
+
+import { keepUp, loadFigures, measureLoad } from "../programs/load.ts";
+import { answerQuestions, role, seconds, startSecond, tell } from "../programs/program.ts";
+
+const CONCURRENCY = 64;
+
+/** `run` is one piece of work from its request to its applied answer. */
+export async function measurePeer(run) {
+  const alone = loadFigures("c1_", await measureLoad([null], seconds, run));
+  const together = await measureLoad(lanes(CONCURRENCY), seconds, run);
+  tell({ ...alone, ...loadFigures(`c${CONCURRENCY}_`, together) });
+}
+
+/** L1. The file runs twice: its second process has the role `driver`. */
+export async function measureEmbeddedPeer(run) {
+  const half = () => keepUp(lanes(CONCURRENCY / 2), seconds, run);
+  if (role === "driver") {
+    await keepUp(lanes(CONCURRENCY / 2), 0.5, run);
+    answerQuestions({ go: half });
+    return;
+  }
+  const alone = loadFigures("c1_", await measureLoad([null], seconds, run));
+  const driver = await startSecond("driver");
+  const loads = await Promise.all([half(), driver.ask("go")]);
+  const latencies = loads.flatMap((load) => load.latencies).sort((a, b) => a - b);
+  const elapsedMs = Math.max(...loads.map((load) => load.elapsedMs));
+  tell({ ...alone, ...loadFigures(`c${CONCURRENCY}_`, { latencies, elapsedMs }) });
+  driver.end();
+}
+
+function lanes(count) {
+  return Array.from({ length: count }, () => null);
+}
