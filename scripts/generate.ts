@@ -14,6 +14,7 @@ import { configurationReference } from "./generators/configuration-reference.ts"
 import { errorReference } from "./generators/error-reference.ts";
 import type { Generator } from "./generators/generator.ts";
 import { httpReference } from "./generators/http-reference.ts";
+import { performanceReference } from "./generators/performance-reference.ts";
 import { proofReference } from "./generators/proof-reference.ts";
 import { securityReference } from "./generators/security-reference.ts";
 import { stateReference } from "./generators/state-reference.ts";
@@ -32,6 +33,7 @@ const GENERATED: readonly Generator[] = [
   cliReference,
   proofReference,
   securityReference,
+  performanceReference,
 ];
 
 const ROOT = join(import.meta.dirname, "..");
