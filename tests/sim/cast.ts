@@ -147,7 +147,7 @@ export class Cast {
     return createToolRunner({
       resolve: ({ tool_name }) => tools.get(tool_name) ?? null,
       isolated: { run: refuse, inspect: refuse, children: () => 0, close: async () => undefined },
-      workspaces: { root: "/sim", workdirOf: async () => "/sim" },
+      workspaces: { root: "/sim", workdirOf: () => "/sim" },
       environment: { env: {} },
       clock: process.clock,
       onWarning: () => undefined,

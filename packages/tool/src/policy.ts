@@ -28,7 +28,18 @@ export const ERROR_MESSAGE_LIMIT_MAX = 10_000;
 
 const PLACEMENT_DEFAULT: ToolPlacement = "service";
 
+/** Definitions are not changed once they are read, and each is asked about several times per call. */
+const policies = new WeakMap<ToolDefinition, ToolPolicy>();
+
 export function toolPolicy(definition: ToolDefinition): ToolPolicy {
+  const known = policies.get(definition);
+  if (known !== undefined) return known;
+  const policy = readPolicy(definition);
+  policies.set(definition, policy);
+  return policy;
+}
+
+function readPolicy(definition: ToolDefinition): ToolPolicy {
   const { options } = definition;
   const { target } = parseTargetSubject(definition.target_subject);
   const resource = resourceOf(definition.tool_name, target);

@@ -4,10 +4,11 @@
 //       cannot stop a promise. `ctx.signal` tells it. This is the one placement in which tool's R2 does not hold.
 //   J2. A handler that blocks the event loop blocks the host; no deadline can fire meanwhile. Such code belongs in
 //       `isolated`.
-//   J3. The handler gets copies: what it does to its input reaches nobody.
+//   J3. The handler gets copies: what it does to its input reaches nobody, not even its own `ctx.message`.
 
 import type { Clock } from "@tessera/kernel/ports";
 import type { AgentToolRuntime, ToolInvocation, ToolPolicy, ToolProgress } from "@tessera/tool";
+import { plainCopy } from "@tessera/tool/catalog";
 import { buildToolContext, executeHandler, type ToolFunctions } from "@tessera/tool/run";
 import type { RunEnd } from "./run-end.ts";
 
@@ -16,11 +17,12 @@ export interface InlineCall {
   /** With complete arguments. */
   readonly invocation: ToolInvocation;
   readonly policy: ToolPolicy;
-  readonly workdir: string;
+  /** Asked when the handler wants it. */
+  readonly workdir: () => string;
   readonly signal: AbortSignal;
   /** The host stops and waits no longer than for a canceled run. */
   readonly closing: AbortSignal;
-  readonly logger: Console;
+  readonly logger: () => Console;
   readonly onProgress: (update: ToolProgress) => void;
   readonly runtime: AgentToolRuntime | null;
 }
@@ -55,9 +57,13 @@ export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd>
   signal.addEventListener("abort", onAbort);
   closing.addEventListener("abort", onClosing);
 
-  const ctx = buildToolContext(structuredClone(invocation), {
-    workdir: call.workdir,
-    logger: call.logger,
+  const ctx = buildToolContext(invocation, {
+    get workdir() {
+      return call.workdir();
+    },
+    get logger() {
+      return call.logger();
+    },
     signal: abort.signal,
     progress: call.onProgress,
     ...(call.runtime === null ? {} : { runtime: call.runtime }),
@@ -65,7 +71,7 @@ export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd>
   const executed = executeHandler({
     code: call.code,
     ctx,
-    input: structuredClone(invocation.arguments), // J3; also gives objects the prototype that handlers expect
+    input: plainCopy(invocation.arguments), // J3
     toolName: invocation.tool_name,
     errorMessageLimit: policy.error_message_limit,
     mode: invocation.mode,

@@ -79,7 +79,7 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
       ...(reconcile === undefined ? {} : { reconcile }),
     },
     ctx,
-    input: invocation.arguments,
+    input: structuredClone(invocation.arguments), // the message is built when the handler reads it, of what came
     toolName: tool_name,
     errorMessageLimit: run.error_message_limit,
     mode: invocation.mode,

@@ -1,5 +1,6 @@
 // The runner over both placements: same content wherever a tool runs, and no secret in anything that leaves.
 
+import { existsSync } from "node:fs";
 import { mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -28,6 +29,8 @@ import { ToolError } from "@tessera/tool";
 export const handlers = {
   echo: (_ctx, input) => ({ said: input.text ?? null, keys: Object.keys(input).sort() }),
   plain: () => "text",
+  where: (ctx) => ({ workdir: ctx.workdir }),
+  change: (ctx, input) => { input.text = "changed"; return ctx.message.data; },
   fail: () => { throw new ToolError("no such city", { code: "E_CITY", suggestion: "try Berlin", helpUrl: "https://example.org", retryable: true }); },
   control: () => ({ done: true, __cg_control: { after_execution: "terminate" } }),
   leak: async (ctx, { key }) => {
@@ -155,9 +158,30 @@ describe("a tool", () => {
     });
   });
 
-  it("whose workspace was replaced by a link is refused", async () => {
+  it.each(PLACEMENTS)("finds its own input in its message, whatever it did to it (%s)", async (placement) => {
+    const tool = toolOf(placement, "change");
+    const given = { text: "hello" };
+    const content = await runnerOf(tool).run(invocationOf(tool, { arguments: given }), { signal: SIGNAL });
+    expect(JSON.stringify(content.result)).toContain('"input":{"text":"hello"}');
+    expect(given).toEqual({ text: "hello" });
+  });
+
+  it("gets a workspace when it asks for it, and not before", async () => {
+    const runner = runnerOf(toolOf("inline", "echo"));
+    const owner = { project_id: "untouched" };
+    await runner.run(invocationOf(toolOf("inline", "echo"), owner), { signal: SIGNAL });
+    expect(existsSync(join(workspaces.root, "untouched"))).toBe(false);
+    const tool = toolOf("inline", "where");
+    const content = await runnerOf(tool).run(invocationOf(tool, owner), { signal: SIGNAL });
+    const { workdir } = content.result as { workdir: string };
+    expect(workdir.startsWith(join(workspaces.root, "untouched"))).toBe(true);
+    expect(existsSync(workdir)).toBe(true);
+  });
+
+  it.each(PLACEMENTS)("whose workspace was replaced by a link is refused (%s)", async (placement) => {
+    await rm(join(workspaces.root, "linked"), { force: true });
     await symlink(root, join(workspaces.root, "linked"));
-    const tool = toolOf("inline", "echo");
+    const tool = toolOf(placement, "where");
     const content = await runnerOf(tool).run(invocationOf(tool, { project_id: "linked" }), { signal: SIGNAL });
     expect(content).toMatchObject({ status: "failed", error: { code: "path_outside_workdir" } });
   });

@@ -1,7 +1,7 @@
 // Runs calls of tools whose code is here, inline or isolated: the one ToolRunner of a process that hosts code.
 //
-// In order: find the code, read what comes from the environment, complete and check the arguments, make the workspace,
-// run, mask, build the card's content.
+// In order: find the code, read what comes from the environment, complete and check the arguments, run, mask, build the
+// card's content. The workspace is made when the tool asks for it.
 //
 //   U1. Never throws: whatever goes wrong is the content of a result (tool's R1).
 //   U2. Where code runs follows from what it is: a function runs inline, a module in a child.
@@ -70,24 +70,25 @@ async function runCall(
   runOptions: RunOptions,
   closing: AbortSignal,
 ): Promise<ToolResultContent> {
-  let definition = unknownDefinition(invocation);
+  let found: ToolDefinition | null = null;
   let mask = NO_SECRETS;
   let end: RunEnd;
   try {
     const tool = options.resolve(invocation);
     // What was found decides: it may be the pinned definition, or that with what the host itself has to say.
-    const pinned = tool?.definition ?? invocation.definition ?? definition;
-    toolPolicy(pinned); // one that cannot be read throws here
-    definition = pinned;
+    const definition = tool?.definition ?? invocation.definition ?? unknownDefinition(invocation);
+    toolPolicy(definition); // one that cannot be read throws here
+    found = definition;
     const { values, warnings } = resolveEnvs(definition, options.environment);
     for (const warning of warnings) options.onWarning(warning);
     mask = options.maskOf(Object.values(values));
     end = await prepareAndRun({ options, invocation, runOptions, closing, tool, definition, values, mask });
   } catch (thrown) {
-    end = thrownEnd(thrown, invocation, toolPolicy(definition).error_message_limit); // U1
+    found ??= unknownDefinition(invocation);
+    end = thrownEnd(thrown, invocation, toolPolicy(found).error_message_limit); // U1
   }
   return contentOfEnd(end, {
-    policy: toolPolicy(definition),
+    policy: toolPolicy(found),
     effect: invocation.effect,
     afterExecution: invocation.after_execution,
     toolCallId: invocation.tool_call_id,
@@ -128,21 +129,23 @@ async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
   const policy = toolPolicy(definition);
   const args = completeArguments(definition, prepared.invocation.arguments, values);
   const invocation = { ...prepared.invocation, arguments: args };
-  const workdir = await options.workspaces.workdirOf(invocation);
+  const workdir = lazily(() => options.workspaces.workdirOf(invocation));
   const { signal, onLog, onProgress } = prepared.runOptions;
   const base = { project_id, tool_call_id, tool_name, attempt };
-  const logger = createCallLogger((entry) => onLog?.({ ...entry, message: mask.text(entry.message) }), base);
-  const common = { invocation, policy, workdir, signal };
+  const sink = (entry: ToolLogEntry) => onLog?.({ ...entry, message: mask.text(entry.message) });
+  const logger = lazily(() => createCallLogger(sink, base));
+  const common = { invocation, policy, signal };
   const hooks = {
-    onLog: (level: ToolLogEntry["level"], message: string) => logger[level](message),
+    onLog: (level: ToolLogEntry["level"], message: string) => logger()[level](message),
     onProgress: (update: ToolProgress) => onProgress?.(mask.value(update)), // U3
     runtime: runtimeOf(prepared),
   };
   const { code } = tool;
   if (code.kind === "module") {
-    return await options.isolated.run({ ...common, entry: code.entry, export_name: code.export_name, hooks }); // U2
+    const where = { workdir: workdir(), entry: code.entry, export_name: code.export_name };
+    return await options.isolated.run({ ...common, ...where, hooks }); // U2
   }
-  return await runInline(options.clock, { ...common, code, closing, logger, ...hooks });
+  return await runInline(options.clock, { ...common, workdir, code, closing, logger, ...hooks });
 }
 
 function runtimeOf({ runOptions, mask }: Prepared): AgentToolRuntime | null {
@@ -154,6 +157,15 @@ function runtimeOf({ runOptions, mask }: Prepared): AgentToolRuntime | null {
     spawn: (target, given) => runtime.spawn(mask.text(target), mask.value(given)),
     list: (given) => runtime.list(given),
     catalog: () => runtime.catalog(),
+  };
+}
+
+/** Made when it is first asked for, and then kept. */
+function lazily<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => {
+    made ??= { value: make() };
+    return made.value;
   };
 }
 

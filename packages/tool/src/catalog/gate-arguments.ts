@@ -54,6 +54,11 @@ export function completeArguments(
   requireFit(plan.executorCheck, args, definition.tool_name, plan);
   // Handlers were written for ordinary objects, which is what those in a child process get too. The JSON gate refused
   // `__proto__`, so no key of these can be more than a key.
+  return plainCopy(args);
+}
+
+/** A copy of arguments that passed the gate, made of ordinary objects. */
+export function plainCopy(args: JsonObject): JsonObject {
   return ordinary(args) as JsonObject;
 }
 

@@ -11,7 +11,7 @@ export { checkEnvName, isEnvAllowed, isEnvName } from "../env-name.ts";
 export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
 export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
 export { type CheckParametersOptions, checkParameters } from "./check-parameters.ts";
-export { completeArguments, type GatedArguments, gateArguments } from "./gate-arguments.ts";
+export { completeArguments, type GatedArguments, gateArguments, plainCopy } from "./gate-arguments.ts";
 export {
   checkInternalArguments,
   INTERNAL_TOOL_DEFINITIONS,

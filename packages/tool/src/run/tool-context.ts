@@ -2,8 +2,10 @@
 //
 //   K1. Exactly the keys of the Tool API: whatever a handler can reach is written down there. `runtime` is a key only where
 //       the host provides one.
+//   K2. What costs something to make is made when the handler reads it, once: most handlers read their input and nothing
+//       else. A host may give `workdir` and `logger` as getters.
 
-import type { AgentToolRuntime, ToolContext, ToolProgress } from "../api.ts";
+import type { AgentToolRuntime, Message, ToolContext, ToolProgress } from "../api.ts";
 import type { ToolInvocation } from "../invocation.ts";
 import { assistantMessage } from "./assistant-message.ts";
 import { safeProgress } from "./progress.ts";
@@ -18,15 +20,23 @@ export interface ToolContextParts {
 
 export function buildToolContext(invocation: ToolInvocation, parts: ToolContextParts): ToolContext {
   const { project_id, channel_id, agent_id } = invocation;
+  let message: Message | undefined;
   return {
     agentName: invocation.agent_name ?? agent_id,
     instanceKey: invocation.instance_key ?? `${project_id}:${channel_id}:${agent_id}`,
     turnId: invocation.agent_turn_id,
     traceId: invocation.trace_id,
     toolCallId: invocation.tool_call_id,
-    message: assistantMessage(invocation),
-    workdir: parts.workdir,
-    logger: parts.logger,
+    get message() {
+      message ??= assistantMessage(invocation); // K2
+      return message;
+    },
+    get workdir() {
+      return parts.workdir;
+    },
+    get logger() {
+      return parts.logger;
+    },
     ...(parts.runtime === undefined ? {} : { runtime: parts.runtime }),
     signal: parts.signal,
     idempotencyKey: invocation.idempotency_key,
