@@ -120,6 +120,13 @@ export const WORKS: readonly Work[] = [
     needs: ["postgres"],
   },
   {
+    name: "long-turn-service",
+    what: "the same with a tool service: the turn is suspended, forgotten and read again at each step",
+    program: "programs/long-turn.ts",
+    args: ["--placement", "service"],
+    ...CLUSTER,
+  },
+  {
     name: "start-up",
     what: "`tessera run` of the quick start, embedded: command to first step, of which 300 ms are the script's thinking",
     program: "programs/start-up.ts",

@@ -1,5 +1,7 @@
-// A long turn: 200 steps, each with a call of an inline tool. The cost of a step is the time from the model's answer to the
-// next question to it: commits, the tool, and the transcript that the model is sent; the model's own time is not in it.
+// A long turn: 200 steps, each with a call of a tool. The cost of a step is the time from the model's answer to the next
+// question to it: commits, the tool, and the transcript that the model is sent; the model's own time is not in it.
+//
+//   --placement inline|service   a step whose tool is a service is suspended: its worker forgets the turn and reads it again
 
 import { enqueueAgentTurn, type ModelAnswer } from "@tessera/agent";
 import { defineTool } from "@tessera/tool";
@@ -15,7 +17,7 @@ const TURN_MS_MAX = 120_000;
 const echo = defineTool({
   name: "echo",
   effect: "read",
-  placement: "inline",
+  placement: flags.placement === "service" ? "service" : "inline",
   handler: () => ({ text: "hello world" }),
 });
 const costs = new Map<number, number[]>();
@@ -26,6 +28,7 @@ const world = await openProduct({
   postgres: needed("postgres"),
   nats: flags.nats,
   tool: echo,
+  serve: true,
   model: async ({ step }): Promise<ModelAnswer> => {
     if (step > 0) costs.set(step, [...(costs.get(step) ?? []), performance.now() - answeredAt]);
     const isLast = step >= STEPS;

@@ -32,21 +32,29 @@ export interface ProductWorld {
   close(): Promise<void>;
 }
 
-/** Without a model: the store and what is registered in it, and no worker. */
+/** Without a model: the store and what is registered in it; nobody works. */
 export async function openProduct(options: {
   readonly postgres: string;
   readonly nats: string | undefined;
   readonly tool: RegisteredTool;
+  /** Also answers the calls of a tool that is a service; otherwise they wait. */
+  readonly serve?: boolean;
   readonly model?: ModelPort["call"];
 }): Promise<ProductWorld> {
   const { postgres, nats, tool, model } = options;
   const onWarning = (warning: string) => console.error(warning);
-  const sweep = model !== undefined;
-  const node = await openNode({ postgres, nats, migrate: "yes", sweep, onWarning, onFatal: console.error });
+  const works = model !== undefined;
+  const node = await openNode({ postgres, nats, migrate: "yes", sweep: works, onWarning, onFatal: console.error });
   await node.kernel.putProject({ project_id: PROJECT });
   await deployProfiles(node.kernel, PROJECT, [PROFILE]);
   const common = { node, project: PROJECT, env: {}, onWarning };
-  const host = await openToolHost({ ...common, tools: [tool], openApiTargets: [], executor: "bench", serve: false });
+  const host = await openToolHost({
+    ...common,
+    tools: [tool],
+    openApiTargets: [],
+    executor: "bench",
+    serve: works && options.serve === true,
+  });
   const { runner, isHosted } = host;
   const parts = { ...node, project: PROJECT, runner, isHosted, concurrencyMax: 64, onWarning };
   const worker = model === undefined ? null : await startAgentWorker({ ...parts, models: { call: model } });

@@ -22,6 +22,7 @@ const { values } = parseArgs({
     effect: TEXT,
     sizes: TEXT,
     turns: TEXT,
+    placement: TEXT,
     url: TEXT,
     key: TEXT,
     cost: FLAG,
