@@ -2,8 +2,9 @@
 //
 //   W1. A wakeup names only an agent; the inbox decides what there is to do (faults N21, N22). Wakeups of one agent are
 //       coalesced: while its turn runs, one more look is remembered, however often the bell rings.
-//   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here; one whose tool
-//       waits for another agent lends its place (lent-place.ts), or many such turns would wait for children that find none.
+//   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here but its share of a
+//       bounded shelf (box-shelf.ts); one whose tool waits for another agent lends its place (lent-place.ts), or many such
+//       turns would wait for children that find none.
 //   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
 //       then told to let go. What is left is taken by others at the next sweep, from its last commit.
 //   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
@@ -15,7 +16,9 @@ import { getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protoc
 import { createProjectTools } from "@tessera/tool/catalog";
 import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
+import { createBoxShelf } from "./box-shelf.ts";
 import { type LentPlace, lentPlace } from "./lent-place.ts";
+import { readBox } from "./turn-session.ts";
 import { workOnTurn } from "./work-on-turn.ts";
 import type { AgentWorkerOptions, LoopWorld } from "./world.ts";
 
@@ -46,6 +49,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     workerId: lease.workerId,
     isDraining: () => isDraining,
     tools: createProjectTools(kernel.reads, onWarning),
+    boxes: createBoxShelf((projectId, boxId, from) => readBox(options, projectId, boxId, from)),
     runtimeFor(caller, signal) {
       const place = agents.get(`${caller.project_id}/${caller.agent_id}`)?.place;
       return createAgentRuntime({

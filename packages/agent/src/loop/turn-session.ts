@@ -2,7 +2,8 @@
 //
 //   S1. Hydration in the fixed order of reference §7.2: profile, conversation, tools, system prompt.
 //   S2. Cards that this worker writes are added here too, so that a step does not read the whole history again.
-//   S3. Boxes are read in pages: no history is too long.
+//   S3. Boxes are read in pages: no history is too long. What is long and was read here before is not read again
+//       (box-shelf.ts).
 
 import { type CardDocument, watchTurn } from "@tessera/kernel";
 import { errorOf, isJsonObject } from "@tessera/protocol";
@@ -35,8 +36,8 @@ const PAGE = 500;
 
 export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
   const profile = world.mind?.profileOf(turn) ?? (await readProfile(world, turn));
-  const output = await readBox(world, turn.project_id, turn.output_box_id);
-  const context = turn.context_box_id === null ? [] : await readBox(world, turn.project_id, turn.context_box_id);
+  const output = await world.boxes.read(turn.project_id, turn.output_box_id);
+  const context = turn.context_box_id === null ? [] : await world.boxes.read(turn.project_id, turn.context_box_id);
   const earlier = output.filter((card) => card.pos < turn.box_start);
   const cards: CardDocument[] = output.filter((card) => card.pos >= turn.box_start);
   const offered = await offerTools(world, turn.project_id, profile);
@@ -44,6 +45,7 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
   const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
   const watch = watchTurn(turn, { ...world, stopping });
   const transcript = createTranscript({ earlier, context, current: cards });
+  const known = new Set(cards.map((card) => card.card_id));
   return {
     world,
     turn,
@@ -57,7 +59,8 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
     signal: watch.signal,
     append(added) {
       // What the kernel settled before this worker came was read with the box already.
-      const news = added.filter((card) => !cards.some((known) => known.card_id === card.card_id));
+      const news = added.filter((card) => !known.has(card.card_id));
+      for (const card of news) known.add(card.card_id);
       cards.push(...news); // S2
       transcript.append(news);
     },

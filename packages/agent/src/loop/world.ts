@@ -8,6 +8,7 @@ import type { ExtensionHost } from "../extensions/extension-host.ts";
 import type { ModelAnswer, ModelPort } from "../model-port.ts";
 import type { AgentProfile } from "../profile.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
+import type { BoxShelf } from "./box-shelf.ts";
 import type { LastStep } from "./last-step.ts";
 
 /** A turn that this worker holds. */
@@ -56,6 +57,8 @@ export interface LoopWorld extends AgentWorkerOptions {
   /** `ctx.runtime` for a local call of a turn. */
   readonly runtimeFor: (caller: RuntimeCaller, signal: AbortSignal) => AgentToolRuntime;
   readonly tools: ProjectTools;
+  /** Where the cards of turns are read. */
+  readonly boxes: BoxShelf;
   readonly onWarning: (warning: string) => void;
 }
 

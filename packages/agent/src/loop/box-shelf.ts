@@ -1,0 +1,85 @@
+// Long boxes that this worker has read, kept for the next time: a turn that is suspended at every step would otherwise read
+// its whole history again at each of them.
+//
+//   B1. Cards are written once and have their place for good (design D2), so a beginning without gaps never changes. Only
+//       such a beginning is kept; what comes behind it is read each time.
+//   B2. The last kept card is read again with the rest. If another one is found there, the box is not the one that was kept
+//       (its project was deleted and made anew), and all of it is read.
+//   B3. Bounded, whatever the number of turns: short boxes are not kept, and the box that was used longest ago goes first.
+//       What is kept helps and decides nothing; a worker without it reads.
+//   B4. Kept cards are frozen: many sessions read the same ones.
+
+import type { CardDocument } from "@tessera/kernel";
+
+export type PlacedCard = CardDocument & { readonly pos: number };
+
+/** The cards of a box from a position on. */
+export type ReadCards = (projectId: string, boxId: string, from: number) => Promise<readonly PlacedCard[]>;
+
+export interface BoxShelf {
+  /** All cards of a box, in order. */
+  read(projectId: string, boxId: string): Promise<PlacedCard[]>;
+}
+
+/** Below it a box is read in one small page, which costs less than the rest of a step. */
+const CARDS_MIN = 32;
+const BYTES_MAX_DEFAULT = 32 * 1_024 * 1_024;
+
+interface Kept {
+  readonly cards: PlacedCard[];
+  bytes: number;
+}
+
+export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MAX_DEFAULT): BoxShelf {
+  const shelf = new Map<string, Kept>();
+  let bytes = 0;
+
+  function take(name: string): Kept {
+    const kept = shelf.get(name) ?? { cards: [], bytes: 0 };
+    shelf.delete(name);
+    bytes -= kept.bytes;
+    return kept;
+  }
+
+  /** B3 */
+  function put(name: string, kept: Kept): void {
+    if (kept.cards.length < CARDS_MIN || kept.bytes > bytesMax) return;
+    shelf.set(name, kept); // the newest last
+    bytes += kept.bytes;
+    for (const [oldest] of shelf) {
+      if (bytes <= bytesMax) return;
+      take(oldest);
+    }
+  }
+
+  return {
+    async read(projectId, boxId) {
+      const name = `${projectId}/${boxId}`;
+      const last = shelf.get(name)?.cards.at(-1);
+      let read = await readCards(projectId, boxId, last?.pos ?? 0);
+      const kept = take(name);
+      const isSame = last === undefined || (read[0]?.card_id === last.card_id && kept.cards.at(-1) === last);
+      if (!isSame) {
+        kept.cards.length = 0; // B2, or another reader was here meanwhile
+        kept.bytes = 0;
+        read = await readCards(projectId, boxId, 0);
+      }
+      const news = read.filter(({ pos }) => pos >= kept.cards.length);
+      const whole = [...kept.cards, ...news];
+      for (const card of news) {
+        if (card.pos !== kept.cards.length) break; // B1
+        kept.cards.push(frozen(card));
+        kept.bytes += JSON.stringify(card).length;
+      }
+      put(name, kept);
+      return whole;
+    },
+  };
+}
+
+/** B4 */
+function frozen<T>(value: T): T {
+  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
+  for (const part of Object.values(value)) frozen(part);
+  return Object.freeze(value);
+}
