@@ -97,6 +97,6 @@ async function until(isTrue: () => Promise<boolean>, what: string): Promise<void
   const end = performance.now() + WAIT_MS_MAX;
   while (!(await isTrue())) {
     if (performance.now() > end) throw new Error(`waited ${WAIT_MS_MAX} ms for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    await new Promise((resolve) => setTimeout(resolve, 25));
   }
 }
