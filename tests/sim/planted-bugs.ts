@@ -32,6 +32,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         from: "moment + least(c.deadline_ms, 5000) * interval '1 millisecond', 'waiting'",
         to: "null, 'waiting'",
       },
+      {
+        fn: "suspend_plainly",
+        from: "moment + least(h.deadline_ms, 5000) * interval '1 millisecond', 'waiting'",
+        to: "null, 'waiting'",
+      },
     ],
   },
   {
@@ -81,6 +86,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         from: "set wait_status = 'applied', applied_at = moment, due_at = null",
         to: "set wait_status = 'waiting'",
       },
+      {
+        fn: "resume_plainly",
+        from: "set wait_status = 'applied', applied_at = moment, due_at = null",
+        to: "set wait_status = 'waiting'",
+      },
     ],
   },
   {
@@ -92,7 +102,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       return {
         ...database,
         async query(text, values) {
-          if (!text.includes("l0.suspend_on_calls(") || ++steps % 6 !== 0) return await database.query(text, values);
+          if (!text.includes("l0.suspend_plainly(") || ++steps % 6 !== 0) return await database.query(text, values);
           return await answeredWithoutCommit(database, text, values);
         },
       };
@@ -118,6 +128,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         fn: "report_at",
         from: "from decided d where d.code = 'accepted' and d.pointed_card_id is null",
         to: "from decided d where d.code = 'accepted' and d.pointed_card_id is null and abs(hashtext(d.tool_call_id)) % 10 > 0",
+      },
+      {
+        fn: "report_plainly",
+        from: "sha256(convert_to(c.content::text, 'UTF8')), moment\n      from settled c",
+        to: "sha256(convert_to(c.content::text, 'UTF8')), moment\n      from settled c where abs(hashtext(c.tool_call_id)) % 10 > 0",
       },
     ],
   },
@@ -172,6 +187,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         fn: "open_call_at",
         from: "encode(sha256(convert_to(d.tool_call_id, 'UTF8')), 'hex')",
         to: "encode(sha256(convert_to(d.tool_call_id || d.attempt, 'UTF8')), 'hex')",
+      },
+      {
+        fn: "open_plainly",
+        from: "encode(sha256(convert_to(c.tool_call_id, 'UTF8')), 'hex')",
+        to: "encode(sha256(convert_to(c.tool_call_id || c.attempt, 'UTF8')), 'hex')",
       },
     ],
   },

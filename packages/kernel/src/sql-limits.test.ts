@@ -33,6 +33,10 @@ const SPELLED: readonly { file: string; text: string }[] = [
   { file: "21_enqueue_turn.sql", text: `depth >= ${RECURSION_DEPTH_MAX}` },
   { file: "21_enqueue_turn.sql", text: `h.queue_length >= ${INBOX_PER_AGENT_MAX}` },
   { file: "21_enqueue_turn.sql", text: `b.turns < ${TURNS_PER_TRACE_MAX}` },
+  { file: "26_plain_calls.sql", text: `least(h.deadline_ms, ${RING_FIRST_MS})` },
+  { file: "26_plain_calls.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
+  { file: "27_plain_results.sql", text: `c.recursion_depth < ${RECURSION_DEPTH_MAX}` },
+  { file: "27_plain_results.sql", text: `interval '${RING_FIRST_MS / 1_000} seconds'` },
   { file: "30_workers.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
   { file: "30_workers.sql", text: `h.crash_count + 1 >= ${CRASHES_MAX}` },
   {

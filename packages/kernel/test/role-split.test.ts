@@ -60,6 +60,8 @@ const FORBIDDEN: Readonly<Record<Role, readonly string[]>> = {
     "update state.pmo_batches set status = 'failed'",
     "select l0.resume('[]', now())",
     "select l0.suspend_on_calls('[]', now())",
+    "select l0.resume_plainly('[]', now())",
+    "select l0.suspend_plainly('[]', now())",
     "select l0.apply_results('[]', now())",
     "select l0.finish_turn('[]', now())",
     "select l0.renew_worker('[]', now())",

@@ -30,6 +30,8 @@ const FORBIDDEN = [
   "select l0.report_at('[]', now())",
   "select l0.open_call_at('[]', now() + interval '1 year')",
   "select l0.suspend_on_calls('[]', now())",
+  "select l0.report_plainly('[]', now())",
+  "select l0.open_plainly('[]', now() + interval '1 year')",
   "select l0.ticket('\\x00', '\\x00', 'p1', 'tc', 1)",
   "select l0.stop_turn('[]')",
   "create table l0.mine (a int)",

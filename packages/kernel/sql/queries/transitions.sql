@@ -4,13 +4,13 @@
 select l0.enqueue_turn($1::jsonb, $2::timestamptz) as answer;
 
 -- name: resume
-select l0.resume($1::jsonb, $2::timestamptz) as answer;
+select l0.resume_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: suspend_on_calls
-select l0.suspend_on_calls($1::jsonb, $2::timestamptz) as answer;
+select l0.suspend_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: open_call
-select l0.open_call_at($1::jsonb, $2::timestamptz) as answer;
+select l0.open_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: claim_calls
 select l0.claim_calls($1, $2, $3, $4, $5, $6, $7, $8::timestamptz) as answer;
@@ -22,7 +22,7 @@ select l0.renew_call_at($1::jsonb, $2::timestamptz) as answer;
 select l0.put_result_card_at($1::jsonb, $2::timestamptz) as answer;
 
 -- name: report
-select l0.report_at($1::jsonb, $2::timestamptz) as answer;
+select l0.report_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: apply_results
 select l0.apply_results($1::jsonb, $2::timestamptz) as answer;
