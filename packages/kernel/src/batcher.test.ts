@@ -21,12 +21,15 @@ function driven(slots: Slots, runs: Run[]) {
   });
 }
 
+/** A clock on which no batch is ever slow. */
+const NEVER = { after: () => ({ cancel: () => undefined }) };
+
 const nextTurn = () => new Promise<void>((resolve) => setImmediate(() => setImmediate(resolve)));
 
 describe("a batcher", () => {
   it("sends the items of one turn of the event loop together and answers each", async () => {
     const runs: Run[] = [];
-    const batcher = driven(new Slots(1), runs);
+    const batcher = driven(new Slots(1, NEVER), runs);
     const answers = Promise.all(["a", "b", "c"].map((item) => batcher.add(item)));
     await nextTurn();
     expect(runs.map((run) => run.items)).toEqual([['"a"', '"b"', '"c"']]);
@@ -36,7 +39,7 @@ describe("a batcher", () => {
 
   it("gathers while the slots are taken, also by another batcher, and goes in the order of asking", async () => {
     const runs: Run[] = [];
-    const slots = new Slots(1);
+    const slots = new Slots(1, NEVER);
     const [first, second] = [driven(slots, runs), driven(slots, runs)];
     const answers = [first.add("a")];
     await nextTurn();
@@ -55,9 +58,39 @@ describe("a batcher", () => {
     expect(await Promise.all(answers)).toEqual(["did a", "did b", "did c", "did d", "did e"]);
   });
 
+  it("lets a second batch go beside one that takes long, and no third", async () => {
+    const runs: Run[] = [];
+    const ripe: (() => void)[] = [];
+    const clock = {
+      after(_ms: number, task: () => void) {
+        ripe.push(task);
+        return { cancel: () => void ripe.splice(ripe.indexOf(task), 1) };
+      },
+    };
+    const slots = new Slots(2, clock);
+    const doors = [driven(slots, runs), driven(slots, runs), driven(slots, runs)];
+    const answers: Promise<string>[] = [];
+    for (const [n, door] of doors.entries()) {
+      answers.push(door.add(n));
+      await nextTurn();
+    }
+    expect(runs).toHaveLength(1);
+    for (const task of ripe.splice(0)) task();
+    await nextTurn();
+    expect(runs.map((run) => run.items)).toEqual([["0"], ["1"]]);
+    expect(ripe).toEqual([]); // both slots are taken: there is nothing to wait for but their end
+    runs[1]?.finish();
+    await nextTurn();
+    expect(runs).toHaveLength(2); // the slow one still runs, and its neighbour was quick
+    runs[0]?.finish();
+    await nextTurn();
+    runs[2]?.finish();
+    expect(await Promise.all(answers)).toEqual(["did 0", "did 1", "did 2"]);
+  });
+
   it("never puts two items of one key in a batch, and keeps their order", async () => {
     const runs: Run[] = [];
-    const batcher = driven(new Slots(2), runs);
+    const batcher = driven(new Slots(2, NEVER), runs);
     const answers = Promise.all([batcher.add(1, "x"), batcher.add(2, "x"), batcher.add(3, "y"), batcher.add(4, "x")]);
     for (let n = 0; n < 3; n += 1) {
       await nextTurn();
@@ -70,7 +103,7 @@ describe("a batcher", () => {
   it("splits a batch until the bad item stands alone, and gives its slot back", async () => {
     const seen: number[] = [];
     const batcher = new Batcher<string>({
-      slots: new Slots(1),
+      slots: new Slots(1, NEVER),
       run: async (items) => {
         seen.push(items.length);
         if (items.includes('"bad"')) throw new DatabaseError("statement", "no", { sqlstate: "22003" });
@@ -87,7 +120,7 @@ describe("a batcher", () => {
   it("sends at most 32 items and four megabytes at a time", async () => {
     const sizes: number[] = [];
     const batcher = new Batcher<string>({
-      slots: new Slots(1),
+      slots: new Slots(1, NEVER),
       run: async (items) => {
         sizes.push(items.length);
         return items.map(() => "ok");

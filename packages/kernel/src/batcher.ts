@@ -5,9 +5,13 @@
 //   B3. Two items with one key never share a batch, and keep their order.
 //   B4. All batchers of a client share its slots, first come, first served: while one door's batch is in flight the items
 //       of every door gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
+//   B5. One batch is in flight while batches are quick. Only one that takes long (a lock, a slow disk) lets the next go
+//       beside it, so that it holds up nobody for longer than SLOW_MS.
 
 import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX } from "@tessera/protocol";
-import { DatabaseError } from "./ports.ts";
+import { type Clock, DatabaseError, type Timer } from "./ports.ts";
+
+const SLOW_MS = 10;
 
 export interface BatcherOptions<Outcome> {
   /** Runs one transaction over the items, given as JSON texts. */
@@ -17,27 +21,50 @@ export interface BatcherOptions<Outcome> {
   readonly slots: Slots;
 }
 
-/** B4: how many batches may be in flight, and who is next. */
+/** B4, B5: how many batches may be in flight, and who is next. */
 export class Slots {
-  #free: number;
+  readonly #max: number;
+  readonly #clock: Pick<Clock, "after">;
   readonly #queue: (() => void)[] = [];
+  #taken = 0;
+  #patience: Timer | null = null;
 
-  constructor(max: number) {
-    this.#free = max;
+  constructor(max: number, clock: Pick<Clock, "after">) {
+    this.#max = max;
+    this.#clock = clock;
   }
 
   /** Runs `enter` when a slot is free: at once, or when its turn comes. It must call `leave` exactly once. */
   ask(enter: () => void): void {
-    if (this.#free > 0) {
-      this.#free -= 1;
-      enter();
-    } else this.#queue.push(enter);
+    this.#queue.push(enter);
+    if (this.#taken === 0) this.#enterNext();
+    else if (this.#patience === null) this.#wait();
   }
 
   leave(): void {
-    const next = this.#queue.shift();
-    if (next === undefined) this.#free += 1;
-    else next();
+    this.#taken -= 1;
+    this.#patience?.cancel();
+    this.#patience = null;
+    if (this.#queue.length === 0) return;
+    if (this.#taken === 0) this.#enterNext();
+    else this.#wait();
+  }
+
+  #enterNext(): void {
+    const enter = this.#queue.shift();
+    if (enter === undefined) return;
+    this.#taken += 1;
+    if (this.#queue.length > 0) this.#wait();
+    enter();
+  }
+
+  /** B5 */
+  #wait(): void {
+    if (this.#taken >= this.#max) return;
+    this.#patience = this.#clock.after(SLOW_MS, () => {
+      this.#patience = null;
+      this.#enterNext();
+    });
   }
 }
 

@@ -46,7 +46,7 @@ const inert: KillPoints = { at: () => undefined };
 export function openKernel(options: KernelOptions): Kernel {
   const { database, bus, clock, ids, killPoints = inert, onWarning = () => undefined } = options;
   const announcer = createAnnouncer({ bus, ids, killPoints, onWarning });
-  const slots = new Slots(database.capabilities.batchesInFlight);
+  const slots = new Slots(database.capabilities.batchesInFlight, clock);
   const world = { database, clock, ids, killPoints, announcer, slots };
   return {
     ...createTurnPort(world),
