@@ -7,11 +7,13 @@
 
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, Subscription as NatsSubscription } from "@nats-io/transport-node";
+import type { Delivery } from "@tessera/kernel/ports";
 import type { StreamSpec } from "@tessera/protocol";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import { IN_FLIGHT_DEFAULT, THROW_DELAYS_MS } from "../delivery/dispatcher.ts";
 import type { Handler } from "../delivery/group.ts";
 import type { Warnings } from "../delivery/warnings.ts";
+import { unbundle } from "./bundle.ts";
 import { describe } from "./connection.ts";
 import { type DeliveryOwner, NatsDelivery } from "./nats-delivery.ts";
 import { Pull } from "./pull.ts";
@@ -148,7 +150,7 @@ export class DurableConsumer implements DeliveryOwner {
       durable: this.#options.durable,
       freeHands: () => this.#inFlightMax - this.#unanswered,
       inFlightMax: this.#inFlightMax,
-      onMessage: (msg) => this.#run(new NatsDelivery(msg, nc, this)),
+      onMessage: (msg) => this.#hear(new NatsDelivery(msg, nc, this)),
     });
     this.#pull = pull;
     const reason = await Promise.race([pull.ended, nc.closed().then(() => "the connection was closed")]);
@@ -157,10 +159,15 @@ export class DurableConsumer implements DeliveryOwner {
     return reason;
   }
 
-  #run(delivery: NatsDelivery): void {
+  /** A bundle holds one hand however many parts it has: what its parts wake is bounded by whoever works. */
+  #hear(delivery: NatsDelivery): void {
     this.#unanswered += 1;
-    this.#running += 1;
     if (delivery.deliveries === 1) this.#lastSequence = delivery.sequence;
+    for (const part of unbundle(delivery)) this.#run(part);
+  }
+
+  #run(delivery: Delivery): void {
+    this.#running += 1;
     let running: void | Promise<void>;
     try {
       running = this.#handler(delivery);
@@ -177,7 +184,7 @@ export class DurableConsumer implements DeliveryOwner {
     }
   }
 
-  #returned(delivery: NatsDelivery, hasThrown: boolean): void {
+  #returned(delivery: Delivery, hasThrown: boolean): void {
     if (hasThrown) delivery.nak(THROW_DELAYS_MS[Math.min(delivery.deliveries, THROW_DELAYS_MS.length) - 1]);
     else delivery.ack();
     this.#running -= 1;

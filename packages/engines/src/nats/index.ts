@@ -23,6 +23,7 @@ import type { Handler } from "../delivery/group.ts";
 import { readPattern, readSubject } from "../delivery/subject.ts";
 import { Warnings } from "../delivery/warnings.ts";
 import { Broadcast } from "./broadcast.ts";
+import { bundleWakeups } from "./bundle.ts";
 import { Connection, type ConnectionOptions, inboxOf } from "./connection.ts";
 import { DurableConsumer } from "./durable-consumer.ts";
 import { type EncodedMessage, encodeMessage } from "./message.ts";
@@ -30,6 +31,8 @@ import { StreamKeeper } from "./stream-keeper.ts";
 import { durableName, streamOf } from "./topology.ts";
 
 const UNFLUSHED_BYTES_MAX = 4 * 1_048_576;
+/** A bundle is some ten thousand bytes; a broker that takes much less gets each wakeup alone. */
+const BUNDLING_BYTES_MIN = 131_072;
 
 export interface NatsBusOptions extends ConnectionOptions {
   /** Copies of each stream that this bus creates; 1 unless the broker is a cluster. */
@@ -77,7 +80,8 @@ class NatsBus implements Bus {
   async publish(messages: readonly BusMessage[]): Promise<void> {
     if (this.#closed !== null) throw new BusError("closed", "cannot publish: the bus is closed");
     // All are checked before the first is sent: a rejection means that nothing was.
-    const encoded = messages.map((message) => this.#encode(message));
+    const sent = this.#messageBytesMax >= BUNDLING_BYTES_MIN ? bundleWakeups(messages) : messages;
+    const encoded = sent.map((message) => this.#encode(message));
     const nc = this.#usable;
     if (nc === null) throw new BusError("disconnected", "cannot publish: no connection to NATS");
     for (const { subject, data, publishOptions, bytes } of encoded) {
