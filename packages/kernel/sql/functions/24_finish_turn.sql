@@ -83,6 +83,7 @@ create or replace function l0.finish_turn(items jsonb, at timestamptz default nu
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());

@@ -39,7 +39,7 @@ end $$;
 
 create or replace function l0.suspend_plainly(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan'
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_material = off set enable_memoize = off
 as $$
@@ -49,6 +49,10 @@ declare
   answer json;
   done integer[];
 begin
+  -- Steps like the first are likely to follow: a worker whose tools run where it runs should not pay for a look in vain.
+  if jsonb_array_length(items #> '{0,calls}') is distinct from 1 or items #>> '{0,calls,0,local}' = 'true' then
+    return l0.suspend_on_calls(items, moment);
+  end if;
   select * into strict pads from l0.ticket_keys where key_id = 1;
   with item as materialized (
     select i.ord::integer as ord, i.project_id, i.agent_id, i.agent_turn_id, i.turn_epoch, i.step_id, i.thought, c.*
@@ -119,7 +123,7 @@ end $$;
 
 create or replace function l0.open_plainly(items jsonb, at timestamptz default null) returns json
 language plpgsql
-set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan'
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
 set enable_material = off set enable_memoize = off
 as $$

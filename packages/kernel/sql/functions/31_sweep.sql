@@ -11,6 +11,7 @@ create or replace function l0.sweep_calls(limit_rows integer, at timestamptz def
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
@@ -115,6 +116,7 @@ create or replace function l0.sweep_inbox(limit_rows integer, at timestamptz def
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
