@@ -4,13 +4,18 @@
 //       header arrives joined by line feeds: one rule, both ways.
 //   E2. Size is counted as the server counts it, encoded headers plus data, before anything is sent.
 //
-// Headers are encoded in one pass here, 0.9 µs for nine of them, where building the library's map took 4 µs.
+//   E3. Headers are read from the block as it came, which the library keeps but does not show: a version of it that no
+//       longer does is read through its own map.
+//
+// Headers are encoded in one pass here, 0.9 µs for nine of them, where building the library's map took 4 µs; sixteen are
+// decoded in 1.9 µs where the library's map, and ours made of it, took 9.2 µs.
 
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import type { BusHeaders, BusMessage } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const LINE_END = "\r\n";
 // A carriage return would end the header's line; a NUL is refused by servers.
 const ILLEGAL_IN_VALUE = /[\r\0]/;
 
@@ -51,7 +56,33 @@ export function encodeMessage({ subject, headers, data }: BusMessage): EncodedMe
 }
 
 export function decodeMessage(msg: Msg): BusMessage {
-  return { subject: msg.subject, headers: decodeHeaders(msg.headers), data: msg.data };
+  return { subject: msg.subject, headers: headersOf(msg), data: msg.data };
+}
+
+/** E3 */
+export function headersOf(msg: Msg): BusHeaders {
+  const { _rdata, _msg } = msg as unknown as { _rdata?: unknown; _msg?: { hdr?: unknown } };
+  const bytes = _msg?.hdr;
+  if (!(_rdata instanceof Uint8Array) || typeof bytes !== "number") return decodeHeaders(msg.headers);
+  return bytes < 0 ? Object.create(null) : readHeaders(_rdata.subarray(0, bytes));
+}
+
+export function readHeaders(block: Uint8Array): BusHeaders {
+  const headers: Record<string, string> = Object.create(null);
+  const text = Buffer.from(block.buffer, block.byteOffset, block.byteLength).toString();
+  let at = text.indexOf(LINE_END);
+  while (at >= 0) {
+    const start = at + LINE_END.length;
+    at = text.indexOf(LINE_END, start);
+    const line = text.slice(start, at < 0 ? undefined : at);
+    const colon = line.indexOf(":");
+    if (colon < 0) continue;
+    const name = line.slice(0, colon);
+    const value = line.slice(colon + 1).trim();
+    const earlier = headers[name];
+    headers[name] = earlier === undefined ? value : `${earlier}\n${value}`; // E1
+  }
+  return headers;
 }
 
 export function decodeHeaders(block: MsgHdrs | undefined): BusHeaders {

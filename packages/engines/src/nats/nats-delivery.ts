@@ -6,7 +6,7 @@
 import { type Msg, type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { BusHeaders, Delivery } from "@tessera/kernel/ports";
 import { DELIVER_MAX } from "../delivery/dispatcher.ts";
-import { decodeHeaders } from "./message.ts";
+import { headersOf } from "./message.ts";
 
 const ACK = new TextEncoder().encode("+ACK");
 
@@ -37,7 +37,7 @@ export class NatsDelivery implements Delivery {
   }
 
   get headers(): BusHeaders {
-    this.#headers ??= decodeHeaders(this.#msg.headers);
+    this.#headers ??= headersOf(this.#msg);
     return this.#headers;
   }
 
