@@ -109,7 +109,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     names: names(`
       append_cards append_to_output apply_results children_of_stopped defer_turn dispatch_batch_task
       dispatch_one_task finish_batch finish_one finish_turn move_batch_task open_batch recover_turn
-      renew_worker resume retire_worker suspend_on_calls take_due_batches take_turn
+      renew_worker resume resume_plainly retire_worker suspend_on_calls suspend_plainly take_due_batches take_turn
     `),
   },
   {
@@ -119,10 +119,10 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
       change_project claim_calls command_of dispatch_next end_turn enqueue_one enqueue_turn expect_batch
       fallback_deliverable from_session gate has_repeats in_item_order in_rounds kernel_error lapse_call
       living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
-      put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
-      refuse_holder refuse_result refuse_worker renew_call_at report_at report_rarities result_content
+      open_plainly put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
+      refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content
       ring_delay saved_card_id settle_call stop_one stop_turn ticket ticket_was_used wake_of
-      without_foreign_tickets
+      with_the_rest without_foreign_tickets
     `),
   },
   {

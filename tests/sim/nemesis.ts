@@ -18,7 +18,7 @@ const SLEEP_CHANCE = 0.5;
 /** N3: how long a worker is paused before it may wake as a zombie, and when it does after the other's `resume`. */
 const ZOMBIE_AFTER_MS = 12_000;
 const ZOMBIE_WAKES_MS = 1_500;
-const TAKES_A_TURN = /^answer resume$/;
+const TAKES_A_TURN = /^answer resume_plainly$/;
 const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
 const IDLE_CHANCE = 0.1;
 const CUT_MS = [1_000, 40_000] as const;

@@ -54,6 +54,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         from: " or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'",
         to: " then 'stale_epoch'",
       },
+      { fn: "suspend_plainly", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
       { fn: "apply_results", from: "and l.turn_epoch = l.asked_epoch and l.step_id", to: "and l.step_id" },
       {
         fn: "apply_results",
@@ -69,6 +70,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
       { fn: "open_call_at", from: "then 'stale_attempt'", to: "and false then 'stale_attempt'" },
+      {
+        fn: "open_plainly",
+        from: "and c.wait_status = 'waiting' and c.claimed_by is null",
+        to: "and c.wait_status = 'waiting'",
+      },
     ],
   },
   {
@@ -117,6 +123,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         fn: "report_at",
         from: "when c.cap_sha256 is distinct from i.shown then case when i.shown = any (c.stale_caps) then 'stale_attempt' else 'auth_failed' end",
         to: "",
+      },
+      {
+        fn: "report_plainly",
+        from: "and c.wait_status = 'waiting' and c.cap_sha256 = i.shown",
+        to: "and c.wait_status = 'waiting'",
       },
     ],
   },

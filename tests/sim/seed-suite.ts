@@ -16,17 +16,17 @@ const CHUNK_TIMEOUT_MS = 600_000;
 const MUST_REACH = [
   "finish_turn duplicate",
   "finish_turn stale_epoch",
-  "open_call_at already_claimed",
-  "open_call_at already_settled",
+  "open_plainly already_claimed",
+  "open_plainly already_settled",
   "renew_call_at cancel already_settled",
   "renew_worker worker_lapsed",
-  "report_at duplicate",
-  "report_at already_settled",
-  "resume worker_lapsed",
+  "report_plainly duplicate",
+  "report_plainly already_settled",
+  "resume_plainly worker_lapsed",
   "stop_turn already_settled",
-  "suspend_on_calls statement",
-  "suspend_on_calls duplicate",
-  "suspend_on_calls stale_epoch",
+  "suspend_plainly statement",
+  "suspend_plainly duplicate",
+  "suspend_plainly stale_epoch",
 ] as const;
 
 /** Tests that run the seeds in chunks, and one that looks at all of them. */

@@ -49,6 +49,7 @@ declare
   answer json;
   done integer[];
 begin
+  perform l0.expect_batch(items);
   -- Steps like the first are likely to follow: a worker whose tools run where it runs should not pay for a look in vain.
   if jsonb_array_length(items #> '{0,calls}') is distinct from 1 or items #>> '{0,calls,0,local}' = 'true' then
     return l0.suspend_on_calls(items, moment);
@@ -134,6 +135,7 @@ declare
   done integer[];
   only_reads boolean;
 begin
+  perform l0.expect_batch(items);
   select * into strict pads from l0.ticket_keys where key_id = 1;
   with item as materialized (
     select i.ord::integer as ord, i.project_id, i.tool_call_id, i.tool_call_card_id, i.ticket, i.executor, i.claim_id, i.known_digest,

@@ -13,6 +13,7 @@ declare
   answer json;
   done integer[];
 begin
+  perform l0.expect_batch(items);
   if items #>> '{0,content,status}' is distinct from 'success' then
     return l0.report_at(items, moment);
   end if;
@@ -87,6 +88,7 @@ declare
   answer json;
   done integer[];
 begin
+  perform l0.expect_batch(items);
   with item as materialized (
     select i.ord::integer as ord, i.project_id, i.agent_id, i.worker_id
       from rows from (jsonb_to_recordset(items) as (project_id text, agent_id text, worker_id text))
