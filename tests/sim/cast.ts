@@ -23,15 +23,15 @@ export interface CastWorld extends SimWorld, ToolWorld {
   readonly onLost: (lost: Lost) => void;
   readonly broker: SimBroker;
   readonly ids: Ids;
-  readonly sweepMs: number;
+  readonly looksEveryMs: number;
   /** Those that are paused, and since when. */
   readonly pausedAtMs: Map<SimProcess, number>;
 }
 
 const RESTART_MS = [50, 40_000] as const;
 const RATES = [0.5, 0.9, 1.1, 2] as const;
-/** How often a sweeper looks, drawn per seed: rare looks leave room for what a look would mend. */
-export const SWEEP_MS = [1_000, 3_000, 5_000] as const;
+/** How often a process looks for what it has not heard of, drawn per seed. */
+export const LOOKS_EVERY_MS = [1_000, 4_000, 6_000, 9_000] as const;
 const STOP_GRACE_MS = 2_000;
 const TURNS_AT_ONCE = 4;
 
@@ -56,12 +56,13 @@ export class Cast {
 
   /** A process without code; `role` is for the log and for faults. */
   create(role: Role | "client"): { process: SimProcess; kernel: Kernel } {
-    const { scheduler, faults, random } = this.#world;
+    const { scheduler, faults, random, looksEveryMs } = this.#world;
     const rate = faults.hits("clock.skew") ? random.pick(RATES) : 1;
     const process = new SimProcess(scheduler, {
       name: `${role}${this.#count++}`,
       role,
       rate,
+      looksEveryMs,
       ...(role === "client"
         ? {}
         : { beforeEvent: (self: SimProcess, label: string) => mayStrike(this.#world, self, label) }),
@@ -135,7 +136,6 @@ export class Cast {
         return startSweeper({
           sweep: kernel.sweep,
           clock,
-          intervalMs: this.#world.sweepMs,
           onWarning: () => undefined,
         });
     }

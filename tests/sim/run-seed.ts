@@ -6,7 +6,7 @@
 
 import { SeededIds } from "@tessera/testkit/seeded-ids";
 import { EventLog, type FaultKind, FaultPlan, SimBroker, SimRandom, SimScheduler } from "@tessera/testkit/sim";
-import { Cast, type CastWorld, SWEEP_MS } from "./cast.ts";
+import { Cast, type CastWorld, LOOKS_EVERY_MS } from "./cast.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
 import { EffectLedger } from "./effect-ledger.ts";
 import { type FenceWatch, watchFences } from "./fence-watch.ts";
@@ -46,7 +46,7 @@ export interface SeedResult {
 const EVENTS_MAX = 50_000;
 const CHECK_EVERY = 50;
 const LOOK_EVERY_MS = 2_000;
-const FAULTY_MS = [15_000, 60_000] as const;
+const FAULTY_MS = [12_000, 40_000] as const;
 const HEALING_MS_MAX = 10 * 60_000;
 const LAST_SHOWN = 60;
 
@@ -67,7 +67,7 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     for (const turn of turns) lost.turns.add(turn);
     fences.forgetEpochs();
   };
-  const drawn = { sweepMs: random.pick(SWEEP_MS), pausedAtMs: new Map() };
+  const drawn = { looksEveryMs: random.pick(LOOKS_EVERY_MS), pausedAtMs: new Map() };
   const world: CastWorld = { ...base, ...drawn, broker: new SimBroker(base), tail: store.tail, onLost };
   const cast = new Cast(world);
   const size = {
@@ -76,7 +76,7 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     pmo: random.int(1, 2),
     sweeper: random.int(1, 2),
     agents: random.int(2, 5),
-    turns: random.int(3, 9),
+    turns: random.int(2, 6),
   };
   const agents = await makeProject(world, size.agents);
   for (const role of ["worker", "service", "pmo", "sweeper"] as const) {

@@ -5,8 +5,11 @@
 //   P2. Paused, everything that reaches it waits; the world moves on. Then it goes on as if nothing had happened: a zombie.
 //       Where the whole machine slept, its own clock has not moved either, and nothing in it can tell.
 //   P3. Its clock runs faster or slower than the world's. The database's time is the database's (ports.ts, P3).
+//   P4. What a process looks at every second may be looked at more seldom: nothing may depend on a look that comes in time,
+//       and most of what happens in a run would be looks in vain.
 
 import type { Clock } from "@tessera/kernel/ports";
+import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { EventOwner, SimEvent, SimScheduler } from "./scheduler.ts";
 
 /** Virtual time 0. */
@@ -34,18 +37,23 @@ export class SimProcess implements EventOwner {
       readonly role: string;
       /** Of its clock against the world's. */
       readonly rate: number;
+      /** P4. Instead of a second. */
+      readonly looksEveryMs?: number;
       readonly beforeEvent?: (process: SimProcess, label: string) => void;
     },
   ) {
     this.name = options.name;
     this.role = options.role;
     this.#scheduler = scheduler;
-    const { rate, beforeEvent } = options;
+    const { rate, looksEveryMs = SWEEP_INTERVAL_MS, beforeEvent } = options;
     this.#beforeEvent = beforeEvent ?? (() => undefined);
     this.clock = {
       databaseTime: () => databaseTime(scheduler),
       monotonicMs: () => (scheduler.nowMs - this.#sleptMs) * rate,
-      after: (ms, task) => scheduler.schedule(this, Math.max(0, ms) / rate, "timer", task), // P3
+      after: (asked, task) => {
+        const ms = asked === SWEEP_INTERVAL_MS ? looksEveryMs : Math.max(0, asked); // P4
+        return scheduler.schedule(this, ms / rate, "timer", task); // P3
+      },
     };
   }
 
