@@ -106,6 +106,37 @@ describe("a batch", () => {
     ).toMatchObject({ code: "conflict" });
   });
 
+  it("ends only in a way that its tasks came to", async () => {
+    const allowed = {
+      "success success": ["success"],
+      "success failed": ["failed", "partial"],
+      "partial canceled": ["failed", "partial"],
+      "timeout success": ["failed", "partial", "timeout"],
+      "timeout canceled": ["failed", "timeout"],
+      "failed canceled": ["failed"],
+    };
+    const others = ["success", "failed", "partial", "timeout", "running", "canceled", ""];
+    for (const [ends, statuses] of Object.entries(allowed)) {
+      for (const status of statuses) {
+        const { request, tasks, batch_id } = await openBatch(2);
+        await fx.kernel.openBatch(request);
+        for (const [n, end] of ends.split(" ").entries()) {
+          const task = { project_id: PROJECT, batch_task_id: tasks[n] ?? "" };
+          await fx.kernel.moveBatchTask({ ...task, move: "dispatch", agent_turn_id: fx.ids.mint("turn") });
+          await fx.kernel.moveBatchTask({ ...task, move: "settle", status: end });
+        }
+        const end = { project_id: PROJECT, batch_id, result: {} };
+        for (const other of others.filter((name) => !statuses.includes(name))) {
+          const outcome = await fx.kernel.finishBatch({ ...end, status: other });
+          expect(outcome, `${ends}: ${other}`).toMatchObject({ outcome: "rejected", code: "conflict" });
+        }
+        expect((await fx.kernel.finishBatch({ ...end, status })).outcome, `${ends}: ${status}`).toBe("accepted");
+        const call = await fx.kernel.reads.call(PROJECT, request.tool_call_id);
+        expect(call).toMatchObject({ wait_status: "received", result_status: status });
+      }
+    }
+  });
+
   it("with no task or more than fifty is refused", async () => {
     for (const count of [0, 51]) {
       const { request } = await openBatch(count);

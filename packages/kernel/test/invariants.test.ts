@@ -37,7 +37,10 @@ const PLANTED: Readonly<Record<string, readonly string[]>> = {
   ],
   "22_depth_bounded": ["update state.agent_turns set recursion_depth = 20"],
   "23_tenant_closed": ["update card.cards set project_id = 'p2' where type = 'tool.result'"],
-  "24_batch_consistent": [],
+  "24_batch_consistent": [
+    "update state.pmo_batch_tasks set status = 'failed', ended_at = now()",
+    "update state.pmo_batches set status = 'success', ended_at = now()",
+  ],
   "25_batch_one_join": ["update state.pmo_batches set status = 'failed', ended_at = now()"],
   "27_card_immutable": [`update card.cards set content = '{"status": "changed"}' where type = 'tool.result'`],
   "28_box_single_writer_dense": ["update card.cards set pos = pos + 7 where type = 'task.deliverable'"],

@@ -359,16 +359,20 @@ async function openBatch(tasks = 2): Promise<BatchSubject> {
   return { batch_id, tasks: ids };
 }
 
-async function settleTasks(batch: BatchSubject): Promise<void> {
+/** A batch ends as its tasks did. */
+async function endBatch(batch: BatchSubject, status: string): Promise<void> {
   for (const batch_task_id of batch.tasks) {
-    await fx.kernel.moveBatchTask({
-      project_id: PROJECT,
-      batch_task_id,
-      move: "dispatch",
-      agent_turn_id: fx.ids.mint("turn"),
-    });
-    await fx.kernel.moveBatchTask({ project_id: PROJECT, batch_task_id, move: "settle", status: "success" });
+    const task = { project_id: PROJECT, batch_task_id };
+    await fx.kernel.moveBatchTask({ ...task, move: "dispatch", agent_turn_id: fx.ids.mint("turn") });
+    await fx.kernel.moveBatchTask({ ...task, move: "settle", status });
   }
+  await fx.kernel.finishBatch({
+    project_id: PROJECT,
+    batch_id: batch.batch_id,
+    status,
+    result: { results: [] },
+    ...(status === "success" ? {} : { error: { code: "batch_failed", message: status } }),
+  });
 }
 
 everyPair<BatchSubject>("batch", {
@@ -376,35 +380,16 @@ everyPair<BatchSubject>("batch", {
   states: BATCH_STATES,
   async reach(state) {
     const batch = await openBatch();
-    await settleTasks(batch);
-    if (state !== "running")
-      await fx.kernel.finishBatch({
-        project_id: PROJECT,
-        batch_id: batch.batch_id,
-        status: state,
-        result: { results: [] },
-        ...batchError(state),
-      });
+    if (state !== "running") await endBatch(batch, state);
     return batch;
   },
   async read(batch) {
     return String((await fx.kernel.reads.batch(PROJECT, batch.batch_id))?.status);
   },
   async attempt(move, batch) {
-    const status = (BATCH_MOVES as Machine)[move]?.to ?? "";
-    await fx.kernel.finishBatch({
-      project_id: PROJECT,
-      batch_id: batch.batch_id,
-      status,
-      result: { results: [] },
-      ...batchError(status),
-    });
+    await endBatch(batch, (BATCH_MOVES as Machine)[move]?.to ?? "");
   },
 });
-
-function batchError(status: string) {
-  return status === "success" ? {} : { error: { code: "batch_failed", message: status } };
-}
 
 everyPair<{ batch: BatchSubject; task: string }>("task of a batch", {
   moves: BATCH_TASK_MOVES,

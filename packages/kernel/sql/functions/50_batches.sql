@@ -112,6 +112,8 @@ end $$;
 -- The end of a batch and the answer of its call in one commit, whoever of several PMOs comes first (faults F39).
 -- moves: batch running → success | failed | timeout | partial; wait.settle by 'batch'
 -- item: { batch_id, project_id, status, result, error? }
+-- What the tasks came to bounds the status: success if all succeeded and only then, partial if some delivered, timeout if one timed out. Which of
+-- those that remain a batch gets (fail_fast, a caller that is gone) is the PMO's business; any other status is refused with conflict.
 create or replace function l0.finish_batch(items jsonb, at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
 declare
@@ -137,8 +139,10 @@ begin
                                               'status', b.status));
       continue;
     end if;
-    if i.status is null or i.status not in ('success', 'failed', 'timeout', 'partial') or exists (
-         select 1 from state.pmo_batch_tasks t where t.batch_id = b.batch_id and t.status in ('pending', 'dispatched')) then
+    if (select bool_or(t.status in ('pending', 'dispatched')) or (i.status = 'success') <> bool_and(t.status = 'success')
+             or not case i.status when 'success' then true when 'failed' then true when 'partial' then bool_or(t.status in ('success', 'partial'))
+                                  when 'timeout' then bool_or(t.status = 'timeout') else false end
+          from state.pmo_batch_tasks t where t.batch_id = b.batch_id) then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'status', b.status));
       continue;
     end if;

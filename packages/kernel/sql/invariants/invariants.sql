@@ -153,7 +153,8 @@ select t.agent_turn_id, 'parent turn' from state.agent_turns t join state.agent_
 -- says: a batch's status follows its tasks
 select b.batch_id, b.status from state.pmo_batches b join state.pmo_batch_tasks k on k.batch_id = b.batch_id group by b.batch_id, b.task_count, b.status
 having count(*) <> b.task_count or b.status = 'running' or count(*) filter (where k.status in ('pending', 'dispatched')) > 0
-    or (b.status = 'success' and bool_or(k.status <> 'success'));
+    or (b.status = 'success') <> bool_and(k.status = 'success')
+    or (b.status = 'partial' and bool_and(k.status not in ('success', 'partial'))) or (b.status = 'timeout' and bool_and(k.status <> 'timeout'));
 
 -- name: 25_batch_one_join
 -- kind: safety
