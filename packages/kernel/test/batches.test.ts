@@ -152,6 +152,14 @@ describe("a batch", () => {
     });
   });
 
+  it("cannot be opened for a call that has its answer", async () => {
+    const { request, opened } = await openBatch(1);
+    await fx.report(opened);
+    const refused = { outcome: "rejected", code: "already_settled" };
+    expect(await fx.kernel.openBatch(request)).toEqual(refused);
+    expect(await fx.kernel.reads.batch(PROJECT, request.batch_id)).toBeNull();
+  });
+
   it("that ends after its parent was stopped ends without an answer to give", async () => {
     const { request, turn, tasks, batch_id } = await openBatch(1);
     await fx.kernel.openBatch(request);

@@ -22,7 +22,7 @@ begin
   ), decided as materialized (
     select i.ord, c.tool_call_id,
            moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease,
-           l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal) as code
+           l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, i.capability, i.principal) as code
       from (select * from item order by tool_call_id collate "C") i
       left join lateral (select * from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
   ), renewed as (
@@ -33,17 +33,17 @@ begin
   )
   select json_agg(case when d.code is null
                     then json_build_object('outcome', 'accepted', 'lease_expires_at', d.new_lease, 'cancel', false)
-                    else json_build_object('outcome', 'rejected', 'code', case when d.code = 'duplicate' then 'already_settled' else d.code end,
-                                           'cancel', true)
+                    else json_build_object('outcome', 'rejected', 'code', d.code, 'cancel', true)
                   end order by d.ord)
     into answer from decided d;
   return coalesce(answer, '[]');
 end $$;
 
 -- Why this caller may not write for this call, or null when it may: the first three checks of every executor write (design D8),
--- in their order: capability, settled by this attempt, stale.
+-- in their order: capability, stale, settled.
+drop function if exists l0.refuse_holder(boolean, bytea, bytea[], text, state.wait_status, state.settler, text, text);
 create or replace function l0.refuse_holder(known boolean, cap_sha256 bytea, stale_caps bytea[], claimed_as text, wait_status state.wait_status,
-                                            settled_by state.settler, capability text, principal text) returns text
+                                            capability text, principal text) returns text
 language plpgsql immutable as $$
 declare
   shown bytea;
@@ -62,7 +62,7 @@ begin
     return 'auth_failed';
   end if;
   if wait_status <> 'waiting' then
-    return case when settled_by = 'report' then 'duplicate' else 'already_settled' end;
+    return 'already_settled';
   end if;
   return null;
 end $$;

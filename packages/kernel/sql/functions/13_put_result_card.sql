@@ -32,8 +32,7 @@ begin
      order by e.tool_call_id collate "C", e.ord
   loop
     select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
-    code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);
-    code := case when code = 'duplicate' then 'already_settled' else code end;
+    code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, i.capability, i.principal);
     code := coalesce(code, l0.refuse_claims(c.author_id, c.tool_name, c.trace_id, i.author_id, i.function_name, i.traceparent), l0.refuse_result(i.content, c.after_execution::text));
     if code is null then
       content := l0.result_content(i.content, c.after_execution::text);

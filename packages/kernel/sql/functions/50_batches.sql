@@ -26,7 +26,7 @@ begin
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'duplicate', 'batch_id', i.batch_id));
       continue;
     end if;
-    code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, c.settled_by, i.capability, i.principal);
+    code := l0.refuse_holder(c.project_id = i.project_id, c.cap_sha256, c.stale_caps, c.principal, c.wait_status, i.capability, i.principal);
     code := coalesce(code, case when jsonb_array_length(i.tasks) not between 1 and 50 then 'fan_out_exceeded' end);
     if code is not null then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', code));
