@@ -5,9 +5,10 @@
 //   C2. Half of the commands are `work`: the next sensible step of somebody. Without them most sequences would stay shallow.
 //   C3. About one choice in eight is deliberately wrong: a stale epoch, a settled call, a forged secret.
 
+import { endsOf, isOpen } from "./model-batches.ts";
 import { claimable } from "./model-calls.ts";
 import { openTurns } from "./model-project.ts";
-import { type Agent, agentOf, type Call, type CallSpec, isAlive, type Model } from "./model-state.ts";
+import { type Agent, agentOf, BATCH_ENDS, type Call, type CallSpec, isAlive, type Model } from "./model-state.ts";
 import type { Hold } from "./model-turns.ts";
 import type { Kind, Operation } from "./operations.ts";
 
@@ -25,6 +26,7 @@ export interface Choice {
 const DELAYS_MS = [
   1, 400, 1_000, 1_000, 2_000, 2_000, 5_000, 5_000, 9_000, 9_000, 15_000, 16_000, 31_000, 61_000,
 ] as const;
+const TASK_ENDS = ["success", "failed", "timeout"] as const;
 const RESULTS = ["success tag0", "success tag1", "success tag2", "failed boom"] as const;
 
 export function operationOf(model: Model, choice: Choice): Operation | null {
@@ -101,6 +103,36 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       const claimId = isAgain ? (call.claimId ?? "") : `${call.id}_${call.caps.length}`;
       return { kind, call: call.id, ticket, executor, claimId, leaseMs: detail % 5 === 0 ? 60_000 : 15_000 };
     }
+    case "moveTask":
+    case "finishBatch": {
+      const running = Object.values(model.batches).filter(({ status }) => status === "running");
+      const batch = nth(isWrong || running.length === 0 ? Object.values(model.batches) : running, whom);
+      if (batch === null) return null;
+      const { id, tasks } = batch;
+      const ends = isWrong ? [] : endsOf(tasks);
+      if (kind === "finishBatch")
+        return { kind, batch: id, status: nth(ends, detail) ?? nth(BATCH_ENDS, detail) ?? "failed" };
+      const open = nth(
+        [...tasks.keys()].filter((n) => isOpen(tasks[n] ?? "")),
+        detail,
+      );
+      const task = isWrong || open === null ? detail % tasks.length : open;
+      const isToStart = tasks[task] === "pending" && luck % 2 === 0;
+      return { kind, batch: id, task, to: isToStart ? "dispatched" : (nth(TASK_ENDS, luck) ?? "failed") };
+    }
+    case "openBatch": {
+      const call = callWith(model, whom, isWrong, (call) => call.wait === "waiting" && call.claimedBy !== null);
+      if (call === null || call.local) return null;
+      const batch = call.batch ?? `${model.project}_b${Object.keys(model.batches).length}`;
+      return {
+        kind,
+        call: call.id,
+        cap: capOf(call, luck, detail),
+        batch,
+        tasks: 1 + (detail % 2),
+        deadlineMs: 60_000,
+      };
+    }
     case "renew":
     case "saveCard":
     case "report": {
@@ -157,8 +189,10 @@ function sensibleKinds(model: Model): Kind[] {
   for (const call of Object.values(model.calls)) {
     if (call.wait !== "waiting") continue;
     if (call.claimedBy === null) kinds.push(call.local ? "resume" : "open");
-    else kinds.push("report");
+    else if (call.batch === null) kinds.push("report", "report", ...(call.local ? [] : (["openBatch"] as const)));
   }
+  for (const { status, tasks } of Object.values(model.batches))
+    if (status === "running") kinds.push(tasks.some(isOpen) ? "moveTask" : "finishBatch");
   return kinds;
 }
 

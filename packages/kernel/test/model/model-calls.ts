@@ -106,7 +106,7 @@ export interface CapUse {
 }
 
 /** The checks of every executor write, in their order: capability, settled, stale. Null: it may write. */
-function refused(call: Call, cap: CapUse["cap"]): string | null {
+export function refused(call: Call, cap: CapUse["cap"]): string | null {
   const standing = typeof cap === "number" ? call.caps[cap] : undefined;
   if (standing === undefined || standing === "void") return "rejected auth_failed";
   if (standing === "stale") return "rejected stale_attempt";
@@ -117,7 +117,7 @@ export function renew(model: Model, op: CapUse): string {
   const call = callOf(model, op.call);
   const refusal = refused(call, op.cap);
   if (refusal !== null) return refusal;
-  call.leaseUntil = Math.max(call.leaseUntil, model.now + LEASE_MS); // a heartbeat never shortens a lease
+  call.leaseUntil = Math.max(call.leaseUntil ?? 0, model.now + LEASE_MS); // a heartbeat never shortens a lease
   return "accepted";
 }
 
@@ -162,14 +162,16 @@ export function sweepCalls(model: Model): void {
   for (const call of Object.values(model.calls)) {
     if (call.wait !== "waiting" || call.due > model.now) continue;
     if (call.deadline <= model.now) {
-      const isUnknown = call.effect === "once" && (call.claimedBy !== null || call.isToReconcile);
+      const isUnknown =
+        call.effect === "once" && call.batch === null && (call.claimedBy !== null || call.isToReconcile);
       settle(call, "deadline", isUnknown ? "timeout outcome_unknown" : "timeout tool_timeout");
       continue;
     }
     if (call.claimedBy !== null) {
-      const isHeld = call.local ? isAlive(model, call.claimedBy) : call.leaseUntil > model.now;
-      const aliveUntil = call.local ? (model.workers[call.claimedBy]?.leaseUntil ?? 0) : call.leaseUntil;
-      if (isHeld) {
+      const leaseUntil = call.leaseUntil ?? 0;
+      const workerUntil = isAlive(model, call.claimedBy) ? (model.workers[call.claimedBy]?.leaseUntil ?? 0) : 0;
+      const aliveUntil = call.batch !== null ? call.deadline : call.local ? workerUntil : leaseUntil;
+      if (aliveUntil > model.now) {
         call.due = Math.min(call.deadline, aliveUntil);
         continue;
       }

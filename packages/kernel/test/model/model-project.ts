@@ -19,7 +19,17 @@ export function readEvents(model: Model): string {
 export function deleteProject(model: Model): string {
   const open = openTurns(model);
   if (open > 0) return `rejected conflict ${open}`;
-  Object.assign(model, { agents: {}, turns: {}, calls: {}, cards: {}, ends: {}, deadLetters: [], log: [], told: 0 });
+  Object.assign(model, {
+    agents: {},
+    turns: {},
+    calls: {},
+    batches: {},
+    cards: {},
+    ends: {},
+    deadLetters: [],
+    log: [],
+    told: 0,
+  });
   return "accepted";
 }
 

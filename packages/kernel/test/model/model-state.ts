@@ -55,12 +55,14 @@ export interface Call extends CallSpec {
   readonly agent: string;
   readonly turn: string;
   readonly step: string;
-  readonly deadline: number;
+  deadline: number;
   wait: "waiting" | "received" | "applied" | "dropped";
   attempt: number;
   claimedBy: string | null;
   claimId: string | null;
-  leaseUntil: number;
+  /** Null: a batch answers it. */
+  leaseUntil: number | null;
+  batch: string | null;
   /** When the sweeper looks at it next, and how often it has rung. */
   due: number;
   rings: number;
@@ -73,6 +75,16 @@ export interface Call extends CallSpec {
   caps: ("current" | "stale" | "void")[];
   /** Result cards saved and not reported, by the capability that saved them: what they say. */
   saved: Record<number, string>;
+}
+
+export const BATCH_ENDS = ["success", "partial", "timeout", "failed"] as const;
+export type BatchEnd = (typeof BATCH_ENDS)[number];
+
+export interface Batch {
+  readonly id: string;
+  readonly call: string;
+  status: "running" | BatchEnd;
+  readonly tasks: string[];
 }
 
 export interface Worker {
@@ -88,6 +100,7 @@ export interface Model {
   turns: Record<string, Turn>;
   calls: Record<string, Call>;
   workers: Record<string, Worker>;
+  batches: Record<string, Batch>;
   /** The two places where a worker runs: the id of the one that runs there now. */
   places: string[];
   deadLetters: string[];
@@ -115,7 +128,7 @@ export function newModel(project: string, now: number): Model {
   const workers: Record<string, Worker> = {};
   const places = [0, 1].map((n) => `${project}_w${n}`);
   for (const id of places) workers[id] = { id, leaseUntil: now + LEASE_MS, isLapsed: false };
-  const blank = { turns: {}, calls: {}, cards: {}, ends: {}, deadLetters: [], log: [], told: 0 };
+  const blank = { turns: {}, calls: {}, batches: {}, cards: {}, ends: {}, deadLetters: [], log: [], told: 0 };
   return { project, now, agents, workers, places, ...blank, status: "active", revision: 1 };
 }
 
@@ -171,6 +184,7 @@ export function viewOf(model: Model) {
     ),
     transcripts: table(model.turns, (turn) => turn.transcript.flatMap((entry) => shown(model, entry))),
     ends: model.ends,
+    batches: table(model.batches, ({ status, tasks }) => [status, ...tasks]),
     deadLetters: [...model.deadLetters].sort(),
   };
 }

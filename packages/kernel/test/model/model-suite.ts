@@ -22,6 +22,8 @@ const MUST_BE_REACHED = [
   "deleteProject: accepted",
   "deleteProject: rejected conflict",
   "enqueue: rejected conflict",
+  "finishBatch: accepted",
+  "finishBatch: rejected conflict",
   "open: rejected already_claimed",
   "open: rejected stale_attempt",
   "open: rejected tool_timeout",

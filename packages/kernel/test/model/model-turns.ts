@@ -143,6 +143,7 @@ function newCall(model: Model, op: Hold & { step: string }, spec: CallSpec): Cal
     claimedBy: null,
     claimId: null,
     leaseUntil: 0,
+    batch: null,
     due: model.now + RING_FIRST_MS,
     rings: 0,
     isToReconcile: false,

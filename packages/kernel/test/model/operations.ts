@@ -1,9 +1,10 @@
 // Operations: what one client asks of the kernel, as data; what the model expects, and how a real kernel is asked.
 
 import { hold as fenceOf } from "../fixture.ts";
+import * as batches from "./model-batches.ts";
 import * as calls from "./model-calls.ts";
 import * as projects from "./model-project.ts";
-import type { CallSpec, Model } from "./model-state.ts";
+import type { BatchEnd, CallSpec, Model } from "./model-state.ts";
 import * as turns from "./model-turns.ts";
 import type { System } from "./system.ts";
 
@@ -23,6 +24,9 @@ export interface Operations {
   renew: calls.CapUse;
   saveCard: calls.CapUse & { result: string };
   report: calls.CapUse & { result: string; isRetryable: boolean; isPointer: boolean };
+  openBatch: calls.CapUse & { batch: string; tasks: number; deadlineMs: number };
+  moveTask: { batch: string; task: number; to: batches.TaskMove };
+  finishBatch: { batch: string; status: BatchEnd };
   renewWorker: { worker: string; place: number };
   retireWorker: { worker: string };
   advance: { ms: number; beats: readonly string[] };
@@ -51,6 +55,9 @@ const expectations: Expectations = {
   renew: calls.renew,
   saveCard: calls.saveCard,
   report: calls.report,
+  openBatch: batches.openBatch,
+  moveTask: batches.moveTask,
+  finishBatch: batches.finishBatch,
   renewWorker(model, op) {
     model.places[op.place] = op.worker;
     return turns.renewWorker(model, op);
@@ -176,6 +183,24 @@ const performances: Performances = {
     if (outcome.outcome !== "accepted") return word(outcome);
     if ("retry_at" in outcome) return "accepted retry";
     return outcome.wake === undefined ? "accepted" : "accepted wake";
+  },
+  async openBatch(system, op) {
+    const tasks = Array.from({ length: op.tasks }, (_, n) => ({ batch_task_id: `${op.batch}_${n}` }));
+    const request = { batch_id: op.batch, deadline_ms: op.deadlineMs, tasks };
+    return word(await system.kernel.openBatch({ ...system.callHold(op), ...request }));
+  },
+  async moveTask({ kernel, project }, { batch, task, to }) {
+    const named = { project_id: project, batch_task_id: `${batch}_${task}` };
+    const move =
+      to === "dispatched"
+        ? ({ move: "dispatch", agent_turn_id: `${batch}_${task}_turn` } as const)
+        : ({ move: "settle", status: to } as const);
+    return word(await kernel.moveBatchTask({ ...named, ...move }));
+  },
+  async finishBatch({ kernel, project }, op) {
+    const said =
+      op.status === "success" ? { result: { tag: 7 } } : { result: null, error: { code: "joined", message: "" } };
+    return word(await kernel.finishBatch({ project_id: project, batch_id: op.batch, status: op.status, ...said }));
   },
   async renewWorker({ kernel }, op) {
     return word(await kernel.renewWorker({ worker_id: op.worker, worker_target: "workers" }));

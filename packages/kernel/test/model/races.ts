@@ -18,7 +18,14 @@ import type { System } from "./system.ts";
 
 const CLIENTS = 4;
 /** What takes no part in a race: time, and what is several transactions or passes over rows that others hold. */
-const ALONE: ReadonlySet<Kind> = new Set(["advance", "sweep", "claimCalls", "readEvents", "deleteProject"]);
+const ALONE: ReadonlySet<Kind> = new Set([
+  "advance",
+  "sweep",
+  "claimCalls",
+  "readEvents",
+  "deleteProject",
+  "openBatch",
+]);
 
 /** Where statements wait for the scheduler; open when there is none. */
 export interface Gate {

@@ -14,7 +14,8 @@ import fc from "fast-check";
 import { verifyStore } from "../../src/index.ts";
 import type { Fixture } from "../fixture.ts";
 import { look, runOperation, runTogether } from "./commands.ts";
-import { type Model, newModel } from "./model-state.ts";
+import { isOpen } from "./model-batches.ts";
+import { BATCH_ENDS, type Model, newModel } from "./model-state.ts";
 import type { Operation } from "./operations.ts";
 import { openProjects, System } from "./system.ts";
 
@@ -111,7 +112,18 @@ async function heal(model: Model, real: System): Promise<void> {
     await runOperation(model, real, { kind: "advance", ms, beats: [] });
     await runOperation(model, real, { kind: "sweep" });
     await runOperation(model, real, { kind: "renewWorker", worker: `${worker}${ms}`, place: 0 });
+    await endBatches(model, real);
     await drain(model, real, `${worker}${ms}`);
+  }
+}
+
+/** Batches whose PMO is gone are ended by another, which does not know how: it tries every end. */
+async function endBatches(model: Model, real: System): Promise<void> {
+  for (const { id, status, tasks } of Object.values(model.batches)) {
+    if (status !== "running") continue;
+    for (const [task, state] of tasks.entries())
+      if (isOpen(state)) await runOperation(model, real, { kind: "moveTask", batch: id, task, to: "timeout" });
+    for (const end of BATCH_ENDS) await runOperation(model, real, { kind: "finishBatch", batch: id, status: end });
   }
 }
 

@@ -23,6 +23,10 @@ select json_build_object(
   'ends', (select coalesce(json_object_agg(t.agent_turn_id, coalesce((select json_agg(e.status order by e.seq)
       from state.events e where e.project_id = t.project_id and e.agent_turn_id = t.agent_turn_id and e.kind = 'task'), '[]')), '{}')
     from state.agent_turns t where t.project_id = $1),
+  'batches', (select coalesce(json_object_agg(b.batch_id, (select json_agg(s.status order by s.n) from (
+        select b.status, -1 as n union all
+        select k.status, k.task_index from state.pmo_batch_tasks k where k.batch_id = b.batch_id) s)), '{}')
+    from state.pmo_batches b where b.project_id = $1),
   'deadLetters', (select coalesce(json_agg(x.said order by x.said collate "C"), '[]') from (
     select concat_ws(' ', d.reason, d.correlation_id) as said from state.dead_letters d where d.project_id = $1) x)
 ) as view`;
