@@ -98,11 +98,11 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 0,
   },
   {
-    says: "a batch that opens one call twice gives it twice",
-    in: "has_repeats",
-    from: "return (select",
-    to: "return false and (select",
-    noticedAt: 317,
+    says: "what a plain door left over is answered to somebody else",
+    in: "with_the_rest",
+    from: "select json_agg(a.answer order by a.n)",
+    to: "select json_agg(a.answer order by a.n desc)",
+    noticedAt: 13,
   },
   {
     says: "a batch succeeds although a task of it failed",
@@ -110,6 +110,13 @@ export const MISTAKES: readonly Mistake[] = [
     from: " or (i.status = 'success') <> bool_and(t.status = 'success')",
     to: "",
     noticedAt: 3,
+  },
+  {
+    says: "a plain door opens a call whose deadline has passed",
+    in: "open_plainly",
+    from: " and c.deadline_at > moment",
+    to: "",
+    noticedAt: 47,
   },
 ];
 
