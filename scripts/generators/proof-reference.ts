@@ -37,7 +37,8 @@ export function proofPage(lines: readonly Line[]): string {
 # Proof
 
 What the system has survived so far. Each figure is the sum of recorded runs (\`proof/runs.jsonl\`, a line per run or chunk of
-one); anyone can repeat them, and \`npm test\` runs a part of each. What the checks are is in [guarantees](../guarantees.md).
+one); anyone can repeat them, and \`npm test\` runs a part of each. What the checks are is in [guarantees](../guarantees.md)
+and [security](security.md); what each kind leaves out, in [decision 27](../decisions/0027-what-the-simulation-leaves-out.md).
 
 ${sections.join("\n")}`;
 }

@@ -8,7 +8,8 @@
 --       changed while this statement waited for it.
 --   P3. Rows are written in key order, heads before calls, as everywhere. What is left over is locked after that; two batches that leave
 --       over what the other took could wait for one another, which the database ends and the client repeats.
---   P4. A batch that names one row twice leaves the second item over.
+--   P4. A batch that names one row twice leaves the second item over, so that it meets what the first did. A call may be named twice
+--       by a stranger, so the first is told by its place; a head only by the client, and it does not.
 --
 -- Answers are made from rows, not pair by pair: json_build_object looks up the type of every key and value of every answer.
 
@@ -137,16 +138,19 @@ declare
 begin
   perform l0.expect_batch(items);
   select * into strict pads from l0.ticket_keys where key_id = 1;
-  with item as materialized (
-    select i.ord::integer as ord, i.project_id, i.tool_call_id, i.tool_call_card_id, i.ticket, i.executor, i.claim_id, i.known_digest,
-           i.principal, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
-           moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease
+  with named as (
+    select i.*, lag(i.tool_call_id) over (order by i.tool_call_id collate "C", i.ord) is distinct from i.tool_call_id as is_first -- P4
       from rows from (jsonb_to_recordset(items) as (
              project_id text, tool_call_id text, tool_call_card_id text, ticket text, executor text, claim_id text, lease_ms integer,
              known_digest text, principal text))
            with ordinality as i (project_id, tool_call_id, tool_call_card_id, ticket, executor, claim_id, lease_ms, known_digest,
              principal, ord)
-     where length(i.executor) between 1 and 256 and length(i.claim_id) between 1 and 256
+  ), item as materialized (
+    select i.ord::integer as ord, i.project_id, i.tool_call_id, i.tool_call_card_id, i.ticket, i.executor, i.claim_id, i.known_digest,
+           i.principal, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
+           moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease
+      from named i
+     where i.is_first and length(i.executor) between 1 and 256 and length(i.claim_id) between 1 and 256
      order by i.tool_call_id collate "C", i.ord
   ), claimed as (
     update state.calls c

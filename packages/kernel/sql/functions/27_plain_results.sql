@@ -17,18 +17,21 @@ begin
   if items #>> '{0,content,status}' is distinct from 'success' then
     return l0.report_at(items, moment);
   end if;
-  with item as materialized (
-    -- A success with nothing to check but its holder. Far below the limit by its stored size, so its text need not be measured.
-    select i.ord::integer as ord, i.project_id, i.tool_call_id, i.content, i.agent_id, i.agent_turn_id, i.turn_epoch, i.recursion_depth,
-           i.author_id, i.function_name, i.principal, sha256(decode(i.capability, 'hex')) as shown,
-           age || substr(replace(gen_random_uuid()::text, '-', ''), 13) as id
+  with named as (
+    select i.*, lag(i.tool_call_id) over (order by i.tool_call_id collate "C", i.ord) is distinct from i.tool_call_id as is_first -- P4
       from rows from (jsonb_to_recordset(items) as (
              project_id text, tool_call_id text, capability text, content jsonb, tool_result_card_id text, message_type text, agent_id text,
              agent_turn_id text, turn_epoch bigint, recursion_depth integer, author_id text, function_name text, traceparent text,
              principal text))
            with ordinality as i (project_id, tool_call_id, capability, content, tool_result_card_id, message_type, agent_id, agent_turn_id,
              turn_epoch, recursion_depth, author_id, function_name, traceparent, principal, ord)
-     where length(i.capability) = 64 and translate(i.capability, '0123456789abcdef', '') = ''
+  ), item as materialized (
+    -- A success with nothing to check but its holder. Far below the limit by its stored size, so its text need not be measured.
+    select i.ord::integer as ord, i.project_id, i.tool_call_id, i.content, i.agent_id, i.agent_turn_id, i.turn_epoch, i.recursion_depth,
+           i.author_id, i.function_name, i.principal, sha256(decode(i.capability, 'hex')) as shown,
+           age || substr(replace(gen_random_uuid()::text, '-', ''), 13) as id
+      from named i
+     where i.is_first and length(i.capability) = 64 and translate(i.capability, '0123456789abcdef', '') = ''
        and i.tool_result_card_id is null and i.traceparent is null and coalesce(i.message_type, 'tool_result') = 'tool_result'
        and i.content ->> 'status' = 'success' and i.content ->> 'error' is null
        and i.content - '{status,after_execution,result,error}'::text[] = '{}' and i.content #> '{result,__cg_control}' is null
