@@ -71,7 +71,13 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       const hold = holdOf(model, agentWith(model, whom, ["running"]), luck);
       if (hold === null) return null;
       if (kind === "appendCards")
-        return { kind, ...hold, card: `${hold.turn}_k${detail % 2}`, text: `text ${detail % 6}` };
+        // Mostly one card with one text, so that it is sent again now and then; few turns live to a second one.
+        return {
+          kind,
+          ...hold,
+          card: `${hold.turn}_k${detail % 5 === 0 ? 1 : 0}`,
+          text: `text ${detail % 6 === 0 ? 1 : 0}`,
+        };
       if (kind === "defer")
         return { kind, ...hold, reason: detail % 2 === 0 ? "state_not_found" : "resume_cas_failed_running" };
       return {
