@@ -6,6 +6,8 @@
 //   V1. Processes that tests start keep their compiled sources between them; the `tessera` command has its own cache.
 //   V2. The unit tests are many and small: they share what they import, which is half of their time. What a file changes
 //       in the process (environment, timers, globals) it puts back.
+//   V3. Any file may run beside any other: each has stores, ports and, where it breaks one, a server of its own. Only `chaos`
+//       runs alone: it loads the machine and measures.
 
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
@@ -45,7 +47,7 @@ export default defineConfig({
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
-      project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS }),
       project("sim", { include: ["tests/sim/**/*.test.ts"] }),
       project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
       project("fuzz", {
@@ -55,8 +57,8 @@ export default defineConfig({
       }),
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
       // Each file of `scale` and `chaos` starts servers of its own, as deploy/ describes them.
-      project("scale", { include: ["tests/scale/**/*.test.ts"], fileParallelism: false }),
-      project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, fileParallelism: false }),
+      project("scale", { include: ["tests/scale/**/*.test.ts"] }),
+      project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS }),
       project("chaos", { include: ["tests/chaos/**/*.test.ts"], fileParallelism: false }),
     ],
   },

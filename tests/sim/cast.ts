@@ -17,6 +17,13 @@ import { SERVICE_TARGET, simTools, type ToolWorld } from "./sim-tools.ts";
 export const ROLES = ["worker", "service", "pmo", "sweeper"] as const;
 export type Role = (typeof ROLES)[number];
 
+export interface Pauses {
+  /** Those that are paused, and since when. */
+  readonly sinceMs: Map<SimProcess, number>;
+  /** When turns of a lost worker were last freed for others. */
+  recoveredAtMs: number;
+}
+
 export interface CastWorld extends SimWorld, ToolWorld {
   readonly store: Database;
   readonly tail: Pick<LosableStore, "isOpen" | "begin" | "lose">;
@@ -24,8 +31,7 @@ export interface CastWorld extends SimWorld, ToolWorld {
   readonly broker: SimBroker;
   readonly ids: Ids;
   readonly looksEveryMs: number;
-  /** Those that are paused, and since when. */
-  readonly pausedAtMs: Map<SimProcess, number>;
+  readonly pauses: Pauses;
 }
 
 const RESTART_MS = [50, 40_000] as const;

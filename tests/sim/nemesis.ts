@@ -2,23 +2,24 @@
 //
 //   N1. A kill or a pause can come at any event of a process, before it: its code then stays where it waits.
 //   N2. Processes that only look whether there is work are struck less: nothing is at stake there.
-//   N3. A zombie does harm while somebody else is at its turn. So a worker that was paused past its lease goes on soon after
-//       another one has taken a turn, and not at any moment.
+//   N3. A zombie does harm while somebody else is at its turn. So a worker whose turns were freed while it was paused goes on
+//       soon after another one has taken a turn, and not at any moment.
 //   N4. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
 //       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
 //       says it holds would otherwise keep it for as long as it lives.
 
 import type { SimProcess } from "@tessera/testkit/sim";
-import type { Cast, CastWorld } from "./cast.ts";
+import type { Cast, CastWorld, Pauses } from "./cast.ts";
 
 const EVERY_MS = [1_000, 8_000] as const;
 const PAUSE_MS = [2_000, 60_000] as const;
 /** Of a pause in which the clock of the process stands still, too. */
 const SLEEP_CHANCE = 0.5;
-/** N3: how long a worker is paused before it may wake as a zombie, and when it does after the other's `resume`. */
-const ZOMBIE_AFTER_MS = 12_000;
+/** N3. A worker is mostly paused for as long as it takes until it is a zombie. */
+const ZOMBIE_MS = [25_000, 60_000] as const;
+const ZOMBIE_CHANCE = 0.7;
 const ZOMBIE_WAKES_MS = 1_500;
-const TAKES_A_TURN = /^answer resume_plainly$/;
+const TAKES_A_TURN = /^answer resume_plainly /;
 const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
 const IDLE_CHANCE = 0.1;
 const CUT_MS = [1_000, 40_000] as const;
@@ -94,23 +95,25 @@ function victimsOf({ random }: CastWorld, cast: Cast): readonly SimProcess[] {
   return random.pick([[one], all.filter(({ role }) => role === one.role), all]);
 }
 
-function pause({ scheduler, random, log, pausedAtMs }: CastWorld, process: SimProcess): void {
+function pause({ scheduler, random, log, pauses }: CastWorld, process: SimProcess): void {
   log.add(`  ${process.name} is paused`);
+  const isLong = process.role === "worker" && random.chance(ZOMBIE_CHANCE);
   process.pause({ isAsleep: random.chance(SLEEP_CHANCE) });
-  pausedAtMs.set(process, scheduler.nowMs);
-  scheduler.schedule(null, random.between(...PAUSE_MS), `go on ${process.name}`, () => goOn(pausedAtMs, process));
+  pauses.sinceMs.set(process, scheduler.nowMs);
+  const [fromMs, toMs] = isLong ? ZOMBIE_MS : PAUSE_MS;
+  scheduler.schedule(null, random.between(fromMs, toMs), `go on ${process.name}`, () => goOn(pauses, process));
 }
 
 /** N3 */
-function wakeZombies({ scheduler, random, pausedAtMs }: CastWorld): void {
-  for (const [process, sinceMs] of pausedAtMs) {
-    if (process.role !== "worker" || scheduler.nowMs < sinceMs + ZOMBIE_AFTER_MS) continue;
-    pausedAtMs.delete(process);
+function wakeZombies({ scheduler, random, pauses }: CastWorld): void {
+  for (const [process, sinceMs] of pauses.sinceMs) {
+    if (process.role !== "worker" || pauses.recoveredAtMs < sinceMs) continue;
+    pauses.sinceMs.delete(process);
     scheduler.schedule(null, random.between(0, ZOMBIE_WAKES_MS), `wake ${process.name}`, () => process.goOn());
   }
 }
 
-function goOn(pausedAtMs: CastWorld["pausedAtMs"], process: SimProcess): void {
-  pausedAtMs.delete(process);
+function goOn(pauses: Pauses, process: SimProcess): void {
+  pauses.sinceMs.delete(process);
   process.goOn();
 }

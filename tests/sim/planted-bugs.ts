@@ -41,7 +41,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "skip_epoch_check",
-    foundBy: 11,
+    foundBy: 34,
     says: "what a worker writes is taken from whoever names the turn, whatever its epoch",
     replaced: [
       {
@@ -65,7 +65,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "ack_before_claim",
-    foundBy: 2,
+    foundBy: 3,
     says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
@@ -79,7 +79,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "timeout_without_cas",
-    foundBy: 4,
     says: "the watchdog settles what is settled already",
     replaced: [{ fn: "sweep_call", from: "if c.wait_status = 'received' then", to: "if false then" }],
   },
@@ -116,7 +115,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "trust_payload",
-    foundBy: 19,
+    foundBy: 7,
     says: "a report is taken from who names the call, without the capability of its attempt",
     replaced: [
       {
@@ -167,7 +166,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "deadline_forgets_cut_off_run",
-    foundBy: 183,
+    foundBy: 7,
     says: "a deadline says tool_timeout for a run that was cut off and may have had its effect (a bug that seed 1325 found)",
     replaced: [
       {
@@ -179,7 +178,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "depth_from_header",
-    foundBy: 3,
     says: "a child's depth is what its request says",
     replaced: [
       {
@@ -191,7 +189,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "retry_without_key",
-    foundBy: 19,
+    foundBy: 27,
     says: "each attempt has an idempotency key of its own",
     replaced: [
       {

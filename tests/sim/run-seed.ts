@@ -6,7 +6,7 @@
 
 import { SeededIds } from "@tessera/testkit/seeded-ids";
 import { EventLog, type FaultKind, FaultPlan, SimBroker, SimRandom, SimScheduler } from "@tessera/testkit/sim";
-import { Cast, type CastWorld, LOOKS_EVERY_MS } from "./cast.ts";
+import { Cast, type CastWorld, LOOKS_EVERY_MS, type Pauses } from "./cast.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
 import { EffectLedger } from "./effect-ledger.ts";
 import { type FenceWatch, watchFences } from "./fence-watch.ts";
@@ -62,7 +62,11 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
   const ledger = new EffectLedger();
   const fences = watchFences(options.bug?.wrap?.(store.database) ?? store.database);
   const reached = new Set<string>();
-  const onOutcome = (door: string, outcome: string) => void reached.add(`${door} ${outcome}`);
+  const pauses: Pauses = { sinceMs: new Map(), recoveredAtMs: 0 };
+  const onOutcome = (door: string, outcome: string) => {
+    reached.add(`${door} ${outcome}`);
+    if (outcome === "recovered") pauses.recoveredAtMs = scheduler.nowMs;
+  };
   const base = { onOutcome, scheduler, random, log, faults, ledger, store: fences.database, ids: new SeededIds(seed) };
   const lost: { readonly calls: Set<string>; readonly turns: Set<string> } = { calls: new Set(), turns: new Set() };
   const onLost = ({ calls, turns }: Lost) => {
@@ -70,7 +74,7 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     for (const turn of turns) lost.turns.add(turn);
     fences.forgetEpochs();
   };
-  const drawn = { looksEveryMs: random.pick(LOOKS_EVERY_MS), pausedAtMs: new Map() };
+  const drawn = { looksEveryMs: random.pick(LOOKS_EVERY_MS), pauses };
   const world: CastWorld = { ...base, ...drawn, broker: new SimBroker(base), tail: store.tail, onLost };
   const cast = new Cast(world);
   const size = {
@@ -116,7 +120,8 @@ interface Run {
 async function drive(run: Run): Promise<string | null> {
   const { world, cast, workload, store, fences } = run;
   const { scheduler, random, faults } = world;
-  const faultyUntilMs = random.between(...(random.chance(LONG_CHANCE) ? LONG_FAULTY_MS : FAULTY_MS));
+  const [faultyFromMs, faultyToMs] = random.chance(LONG_CHANCE) ? LONG_FAULTY_MS : FAULTY_MS;
+  const faultyUntilMs = random.between(faultyFromMs, faultyToMs);
   let lookAtMs = 0;
   await scheduler.settle();
   while (scheduler.happened < EVENTS_MAX) {

@@ -1,4 +1,4 @@
-// The second half of CI's seeds.
+// The other half of CI's seeds.
 
 import { describe } from "vitest";
 import { describeSeeds } from "./seed-suite.ts";

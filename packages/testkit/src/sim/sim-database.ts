@@ -118,7 +118,9 @@ function subjectsOf([items]: readonly unknown[]): string {
 function outcomesOf(answer: Answer): string[] {
   if ("error" in answer) return [answer.error instanceof DatabaseError ? answer.error.kind : String(answer.error)];
   const said = answer.rows[0]?.answer;
-  return Array.isArray(said) ? said.map(outcomeOf) : [`${answer.rows.length} rows`];
+  if (Array.isArray(said)) return said.map(outcomeOf);
+  const { recovered = 0 } = (said ?? {}) as { recovered?: number };
+  return [recovered > 0 ? "recovered" : `${answer.rows.length} rows`];
 }
 
 function outcomeOf(item: unknown): string {
