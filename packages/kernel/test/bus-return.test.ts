@@ -37,6 +37,17 @@ it("the first sweep after the bus came back rings calls, results and turns that 
   await fx.expectSafe();
 });
 
+it("a call that waits out its back-off is left alone when the bus comes back", async () => {
+  const turn = await fx.suspended([{ attempts_max: 3, backoff_ms: 4_000, timeout_ms: 600_000 }]);
+  const again = await fx.report(await fx.opened(turn), {
+    status: "failed",
+    error: { code: "upstream_unavailable", message: "later", retryable: true },
+  });
+  expect(again).toHaveProperty("retry_at");
+  fx.connections += 1;
+  expect(await rungBySweep()).toEqual([]);
+});
+
 it("what somebody holds or has put off is left alone when the bus comes back", async () => {
   await fx.opened(await fx.suspended());
   const { output_box_id: _, worker_id: __, ...hold } = await fx.started();
