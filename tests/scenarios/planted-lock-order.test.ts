@@ -14,19 +14,45 @@ const PROJECT = "p1";
 const CALLS = ["call_a", "call_b"] as const;
 const DEADLOCK = "40P01";
 const TIMEOUT_MS = 60_000;
+const CLOCK = new VirtualClock();
+
+let store: TestDatabase;
+beforeEach(async () => {
+  const databases = createTestDatabases({
+    engine: "postgres",
+    prepare: async (database) => void (await migrate(database)),
+    digest: `kernel-${SCHEMA_DIGEST}`,
+  });
+  store = await databases.open();
+});
+afterEach(() => store.close());
+
+describe("a resume of two turns", () => {
+  it("has locked both heads before it touches a call", { timeout: TIMEOUT_MS }, async () => {
+    const [first, second] = ["agent_1", "agent_2"];
+    await makeCalls(store.database, (call) => (call === "call_b" ? first : second), true);
+    const holder = await store.another({ poolMax: 1 });
+    const worker = await store.another({ poolMax: 1 });
+    const stranger = await store.another({ poolMax: 1 });
+    const items = [first, second].map((agent_id) => ({ project_id: PROJECT, agent_id, worker_id: "worker_1" }));
+    let resumed: Promise<{ answer: { outcome: string }[] }[]> | null = null;
+    await holder.transaction(async (tx) => {
+      await tx.query("select 1 from state.agent_state_head where agent_id = $1 for update", [second]);
+      resumed = worker.query("select l0.resume_plainly($1::jsonb, $2::timestamptz) as answer", [
+        JSON.stringify(items),
+        CLOCK.databaseTime().toISOString(),
+      ]);
+      await waitFor(async () => (await waiting(store.database)) === 1, { what: "the resume to wait" });
+      // The call of the first head, which it has: whoever locks calls in their own order must not meet it here.
+      await stranger.query("select 1 from state.calls where tool_call_id = 'call_b' for update nowait");
+    });
+    const answers = (await (resumed as unknown as Promise<{ answer: { outcome: string }[] }[]>))[0]?.answer;
+    expect(answers?.map(({ outcome }) => outcome)).toEqual(["accepted", "accepted"]);
+  });
+});
 
 describe("two reports of the same two calls, each in its own order", () => {
-  let store: TestDatabase;
-  beforeEach(async () => {
-    const databases = createTestDatabases({
-      engine: "postgres",
-      prepare: async (database) => void (await migrate(database)),
-      digest: `kernel-${SCHEMA_DIGEST}`,
-    });
-    store = await databases.open();
-    await makeCalls(store.database);
-  });
-  afterEach(() => store.close());
+  beforeEach(() => makeCalls(store.database, (call) => `agent_of_${call}`, false));
 
   it("both get their answers", { timeout: TIMEOUT_MS }, async () => {
     expect(await meet(store)).toEqual(["answered", "answered"]);
@@ -41,14 +67,14 @@ describe("two reports of the same two calls, each in its own order", () => {
 });
 
 /** Two agents, each waiting for a call of its own: reports of them share no lock but those of the calls. */
-async function makeCalls(database: Database): Promise<void> {
+async function makeCalls(database: Database, agentOf: (call: string) => string, isAnswered: boolean): Promise<void> {
   const bus = await openMemoryBus();
-  const kernel = openKernel({ database, bus, clock: new VirtualClock(), ids: new SeededIds(1) });
+  const kernel = openKernel({ database, bus, clock: CLOCK, ids: new SeededIds(1) });
   await kernel.putProject({ project_id: PROJECT });
   await kernel.putBox({ project_id: PROJECT, box_id: "profile" });
   await kernel.renewWorker({ worker_id: "worker_1", worker_target: "w", lease_ms: 15_000 });
   for (const id of CALLS) {
-    const agent = { project_id: PROJECT, agent_id: `agent_of_${id}` };
+    const agent = { project_id: PROJECT, agent_id: agentOf(id) };
     await kernel.putAgent({ ...agent, worker_target: "w", profile_box_id: "profile" });
     await kernel.enqueueTurn({ ...agent, agent_turn_id: `turn_of_${id}` });
     const taken = await kernel.resume({ ...agent, worker_id: "worker_1" });
@@ -62,7 +88,15 @@ async function makeCalls(database: Database): Promise<void> {
       author_id: "tool.echo",
     };
     const step = { step_id: `step_of_${id}`, thought: { content: { text: "" } }, calls: [call] };
-    expect((await kernel.suspendOnCalls({ ...agent, agent_turn_id, turn_epoch, ...step })).outcome).toBe("accepted");
+    const suspended = await kernel.suspendOnCalls({ ...agent, agent_turn_id, turn_epoch, ...step });
+    if (suspended.outcome !== "accepted") throw new Error(`not suspended: ${JSON.stringify(suspended)}`);
+    if (!isAnswered) continue;
+    const ticket = suspended.calls[0]?.ticket ?? "";
+    const asked = { project_id: PROJECT, tool_call_id: id };
+    const opened = await kernel.openCall({ ...asked, ticket, executor: "executor_1" });
+    if (opened.outcome !== "accepted") throw new Error(`not opened: ${JSON.stringify(opened)}`);
+    const content = { status: "success", result: {} };
+    await kernel.report({ ...asked, capability: opened.capability, content });
   }
   await bus.close();
 }

@@ -6,8 +6,9 @@
 --       So nothing is refused, repeated or noted here, and what is accepted here would have been accepted there, with the same answer.
 --   P2. A row is found once where the full door finds it to lock it, and again to write it. The condition is checked again on a row that
 --       changed while this statement waited for it.
---   P3. Rows are written in key order, heads before calls, as everywhere. What is left over is locked after that; two batches that leave
---       over what the other took could wait for one another, which the database ends and the client repeats.
+--   P3. Rows are written in key order, heads before calls, as everywhere. What is left over is locked after that, whatever its
+--       key: such a batch and any other that locks two of its rows could wait for one another, which the database ends and the client
+--       repeats.
 --   P4. A batch that names one row twice leaves the second item over, so that it meets what the first did. A call may be named twice
 --       by a stranger, so the first is told by its place; a head only by the client, and it does not.
 --
@@ -150,7 +151,7 @@ begin
            i.principal, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
            moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease
       from named i
-     where i.is_first and length(i.executor) between 1 and 256 and length(i.claim_id) between 1 and 256
+     where i.is_first and i.ticket is not null and length(i.executor) between 1 and 256 and length(i.claim_id) between 1 and 256
      order by i.tool_call_id collate "C", i.ord
   ), claimed as (
     update state.calls c

@@ -34,7 +34,8 @@ begin
      where i.is_first and length(i.capability) = 64 and translate(i.capability, '0123456789abcdef', '') = ''
        and i.tool_result_card_id is null and i.traceparent is null and coalesce(i.message_type, 'tool_result') = 'tool_result'
        and i.content ->> 'status' = 'success' and i.content ->> 'error' is null
-       and i.content - '{status,after_execution,result,error}'::text[] = '{}' and i.content #> '{result,__cg_control}' is null
+       and case when jsonb_typeof(i.content) = 'object' then i.content - '{status,after_execution,result,error}'::text[] = '{}' end
+       and i.content #> '{result,__cg_control}' is null
        and pg_column_size(i.content) < 16384
      order by i.tool_call_id collate "C", i.ord
   ), settled as (
@@ -106,14 +107,14 @@ begin
      cross join lateral (
         select h.project_id, h.agent_id, h.active_agent_turn_id, h.active_channel_id, h.active_recursion_depth, h.trace_id, h.parent_step_id,
                h.profile_box_id, h.context_box_id, h.output_box_id, h.turn_epoch, h.box_length, h.crash_count, h.step_id,
-               h.open_calls[1] as call_id
+               case when h.status = 'suspended' and cardinality(h.open_calls) = 1 then h.open_calls[1] end as call_id
           from state.agent_state_head h
-         where h.project_id = i.project_id and h.agent_id = i.agent_id and h.status = 'suspended' and cardinality(h.open_calls) = 1
-           for no key update) h
+         where h.project_id = i.project_id and h.agent_id = i.agent_id
+           for no key update) h -- also those that are left over: locked later, they would be locked out of order (P3)
   ), applied as (
     update state.calls c
        set wait_status = 'applied', applied_at = moment, due_at = null
-      from held d
+      from (select * from held order by call_id collate "C") d -- calls in their own order, after the last head is locked (P3)
      where c.tool_call_id = d.call_id and c.wait_status = 'received'
     returning d.*, c.tool_name, c.call_index, c.result_card_id, c.result_status, c.result_after
   ), head as (
