@@ -12,7 +12,15 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { type ChaosProgress, type ChaosResult, runChaos } from "../tests/chaos/run-chaos.ts";
 import { runThroughput, type ThroughputResult } from "../tests/chaos/throughput.ts";
-import { appendProof, type ChaosRecord, type Recovery, type ThroughputRecord } from "./proof/record.ts";
+import {
+  appendProof,
+  type ChaosRecord,
+  PROOF_FILE,
+  type Recovery,
+  stamp,
+  type ThroughputRecord,
+} from "./proof/record.ts";
+import { wholeNumber } from "./proof/whole-number.ts";
 
 const EXIT_INTERRUPTED = 130;
 
@@ -31,11 +39,12 @@ const interrupted = new AbortController();
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.once(signal, () => interrupted.abort());
 
 const run = { seed, seconds, signal: interrupted.signal };
+const stamped = values.report ? stamp() : null;
 if (!values.json) console.log(`seed ${seed}, ${seconds} s; starting PostgreSQL, NATS and eight processes …`);
 try {
   const result = values.throughput ? await runThroughput(run) : await runChaos({ ...run, onProgress: showProgress });
   if (process.stderr.isTTY) process.stderr.write("\n");
-  if (values.report) await appendProof(result.record);
+  if (stamped !== null) await appendProof(result.record, PROOF_FILE, stamped);
   console.log(values.json ? JSON.stringify(result) : textOf(result));
   process.exitCode = result.violations.length === 0 ? 0 : 1;
 } catch (error) {
@@ -79,10 +88,4 @@ function recoveryText(recovery: Recovery | null): string {
 function throughputLines({ calm_per_second, killed_per_second, kills }: ThroughputRecord): string[] {
   const ratio = (killed_per_second / calm_per_second).toFixed(2);
   return [`${calm_per_second} turns/s left alone, ${killed_per_second} turns/s with ${kills} kills: ${ratio}`];
-}
-
-function wholeNumber(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} must be a whole number, not ${text}`);
-  return value;
 }

@@ -24,6 +24,7 @@ import { failureText, SeedTally } from "../tests/sim/seed-report.ts";
 import { openSimStore } from "../tests/sim/store.ts";
 import { appendProof, PROOF_FILE, readProof, stamp } from "./proof/record.ts";
 import { chunksOf, unproven } from "./proof/seed-chunks.ts";
+import { wholeNumber } from "./proof/whole-number.ts";
 
 const HUNT_SEEDS_MAX = 200;
 
@@ -104,12 +105,6 @@ function showProgress({ seeds, violations }: SeedTally, wanted: number, ranMs: n
 
 function print(line: string): void {
   console.log(line);
-}
-
-function wholeNumber(name: string, text: string): number {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 0) throw new Error(`--${name} must be a whole number, not ${text}`);
-  return value;
 }
 
 function faultKinds(text: string): FaultKind[] {
