@@ -19,12 +19,9 @@ export function readLedger(place: string): EffectLedger {
   const decided = readdirSync(decisions)
     .filter((name) => !name.startsWith("."))
     .map((name) => readFileSync(join(decisions, name), "utf8"));
-  return ledgerOf([...lines, ...decided].filter((text) => text !== "").map((text) => JSON.parse(text) as LedgerLine));
-}
-
-export function ledgerOf(lines: readonly LedgerLine[]): EffectLedger {
   const ledger = new EffectLedger();
-  for (const { tool_call_id, tool, key, attempt } of lines) {
+  for (const text of [...lines, ...decided].filter((each) => each !== "")) {
+    const { tool_call_id, tool, key, attempt } = JSON.parse(text) as LedgerLine;
     ledger.apply(tool_call_id, { toolName: tool, idempotencyKey: key, attempt });
   }
   return ledger;

@@ -15,7 +15,6 @@ import { Workload } from "./workload.ts";
 
 export interface ChaosOptions extends WorldOptions {
   readonly seconds: number;
-  readonly slots?: number;
   readonly onProgress?: (progress: ChaosProgress) => void;
 }
 
@@ -44,14 +43,14 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 }
 
 async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosResult> {
-  const { seed, seconds, slots = SLOTS } = options;
+  const { seed, seconds } = options;
   const workload = new Workload(world, seed);
   const measures = new Measures(world.database, () => workload.nudge());
   const violations: string[] = [];
   const struck: Struck[] = [];
   const over = new AbortController();
   const beganMs = performance.now();
-  workload.start(slots);
+  workload.start(SLOTS);
   const watching = [
     repeat(SAFETY_EVERY_MS, over.signal, async () => void violations.push(...(await unsafe(world)))),
     repeat(PROGRESS_MS, over.signal, async () => {
