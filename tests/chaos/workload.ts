@@ -3,7 +3,9 @@
 //   L1. A turn counts as accepted when its answer came. Until then it is asked for again under the same key, so that an
 //       answer that was lost makes no second turn.
 //   L2. A slot asks for its next turn when its last one has ended: faults slow the load, they do not pile it up.
-//   L3. The n-th turn of a seed is always the same: agent, instance, and when it is stopped.
+//   L3. The n-th turn of a seed is always the same: agent, instance, and when it is stopped. Nudges, of which nobody knows how
+//       many there will be, are counted by themselves.
+//   L4. The key of a run is good all along: a request that is refused for it is a violation.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { ApiError } from "@tessera/client";
@@ -47,6 +49,7 @@ export class Workload {
   readonly #slots: Promise<void>[] = [];
   readonly #given = new AbortController();
   #asked = 0;
+  #nudged = 0;
   #isAsking = true;
 
   constructor(world: ChaosWorld, seed: number) {
@@ -79,23 +82,23 @@ export class Workload {
 
   /** One more turn besides those of the slots, of an agent that does nothing else. */
   nudge(): void {
-    const n = this.#asked++;
-    this.#slots.push(this.#take(n, { agent: "clerk", instance: `nudged-${n}`, stopAfterMs: null }).catch(this.#refuse));
+    const name = `nudge-${this.#nudged++}`; // L3
+    this.#slots.push(this.#take(name, { agent: "clerk", instance: name, stopAfterMs: null }).catch(this.#refuse));
   }
 
   async #loop(): Promise<void> {
     while (this.#isAsking) {
       const n = this.#asked++;
-      await this.#take(n, planOf(this.#seed, n));
+      await this.#take(String(n), planOf(this.#seed, n));
     }
   }
 
   /** Resolves when the turn has ended. */
-  async #take(n: number, { agent, instance, stopAfterMs }: Plan): Promise<void> {
+  async #take(name: string, { agent, instance, stopAfterMs }: Plan): Promise<void> {
     const turn = await this.#untilAnswered(() =>
       this.#world.client.enqueueTurn({
         project: PROJECT,
-        idempotencyKey: `chaos-${this.#seed}-${n}`,
+        idempotencyKey: `chaos-${this.#seed}-${name}`,
         body: { agent, instance_key: instance, input: "go" },
       }),
     );
@@ -159,9 +162,9 @@ export class Workload {
   }
 }
 
-/** No answer, a server in trouble, a key that is not known just now, too many requests. */
+/** No answer, a server in trouble, too many requests. Not 401: L4. */
 function isPassing(status: number): boolean {
-  return status === 0 || status === 401 || status === 429 || status >= 500;
+  return status === 0 || status === 429 || status >= 500;
 }
 
 /** L3 */
