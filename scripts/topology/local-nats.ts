@@ -4,11 +4,10 @@
 //   N2. A restart keeps port, users and store; `wipe` loses every stream and consumer, as a replaced broker would.
 
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { connect } from "node:net";
 import { join } from "node:path";
 import { freePort } from "../../packages/testkit/src/free-port.ts";
+import { greets } from "../../packages/testkit/src/nats-server.ts";
 import { findNats } from "../../packages/testkit/src/server-binaries.ts";
 import { ServerProcess } from "../../packages/testkit/src/server-process.ts";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
@@ -92,15 +91,4 @@ async function launch(directory: string, environment: string, port: number): Pro
 
 function notStarted(server: ServerProcess): Error {
   return new Error(`nats-server did not start:\n${server.output}`);
-}
-
-/** A NATS server speaks first. */
-async function greets(port: number): Promise<boolean> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    const [chunk] = (await once(socket, "data")) as [Buffer];
-    return chunk.toString().startsWith("INFO ");
-  } finally {
-    socket.destroy();
-  }
 }

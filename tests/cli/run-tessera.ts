@@ -7,6 +7,9 @@ import { text } from "node:stream/consumers";
 export const ROOT = join(import.meta.dirname, "../..");
 export const TESSERA = join(ROOT, "packages/cli/bin/tessera.js");
 
+/** None of our commands takes so long; one that does is ended, and its exit code is null. */
+const RUN_MS_MAX = 5 * 60_000;
+
 export interface Ran {
   readonly exitCode: number | null;
   readonly out: string;
@@ -25,7 +28,12 @@ export async function runNode(args: readonly string[], env: Record<string, strin
 
 async function run(args: readonly string[], all: NodeJS.ProcessEnv, env: Record<string, string>): Promise<Ran> {
   const { TESSERA_DATA: _, TESSERA_POSTGRES: __, TESSERA_URL: ___, ...inherited } = all;
-  const child = spawn(process.execPath, args, { env: { ...inherited, ...env }, stdio: ["ignore", "pipe", "pipe"] });
+  const child = spawn(process.execPath, args, {
+    env: { ...inherited, ...env },
+    stdio: ["ignore", "pipe", "pipe"],
+    timeout: RUN_MS_MAX,
+    killSignal: "SIGKILL",
+  });
   const exit = new Promise<number | null>((resolve) => child.once("exit", resolve));
   const [exitCode, out, err] = await Promise.all([exit, text(child.stdout), text(child.stderr)]);
   return { exitCode, out, err };

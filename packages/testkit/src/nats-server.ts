@@ -37,6 +37,7 @@ export interface NatsServerOptions {
 
 const START_MS_MAX = 10_000;
 const PORT_ATTEMPTS_MAX = 5;
+const GREET_MS_MAX = 1_000;
 
 export async function startNats(options: NatsServerOptions = {}): Promise<NatsServer> {
   const server = new LocalNats(options);
@@ -131,11 +132,11 @@ class LocalNats implements NatsServer {
   }
 }
 
-/** A NATS server speaks first. */
-async function greets(port: number): Promise<boolean> {
+/** A NATS server speaks first; whatever else listens there may be silent. */
+export async function greets(port: number): Promise<boolean> {
   const socket = connect(port, "127.0.0.1");
   try {
-    const [chunk] = (await once(socket, "data")) as [Buffer];
+    const [chunk] = (await once(socket, "data", { signal: AbortSignal.timeout(GREET_MS_MAX) })) as [Buffer];
     return chunk.toString().startsWith("INFO ");
   } finally {
     socket.destroy();

@@ -7,9 +7,11 @@
 //   P2. Signals go to the server's own pid, never to a name or a group.
 //   P3. Ctrl-C and a closed terminal, which reach everybody in this process's group, do not reach the server: who started it
 //       stops it, in order.
+//   P4. Nobody waits for ever: a server that does not end in time is killed, and that is an error.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { waitFor } from "./wait-for.ts";
 
 // $1 signal for the end of the parent, $2 directory to remove then or "", the rest is the server's command line.
 // CONT, because a server that a test has stopped would not hear the signal. The shell itself prints nothing: when we
@@ -33,6 +35,8 @@ if [ -n "$garbage" ] && [ -e "$garbage/orphaned" ]; then rm -rf "$garbage"; fi
 exit "$code"
 `;
 const OUTPUT_CHARS_MAX = 20_000;
+const LAUNCH_MS_MAX = 20_000;
+const END_MS_MAX = 60_000;
 
 export interface ServerCommand {
   readonly command: readonly string[];
@@ -47,7 +51,6 @@ export interface ServerCommand {
 export class ServerProcess {
   readonly pid: number;
   readonly #keeper: ChildProcess;
-  readonly #ended: Promise<void>;
   #output = "";
   #isRunning = true;
 
@@ -59,7 +62,7 @@ export class ServerProcess {
     };
     keeper.stdout?.on("data", collect);
     keeper.stderr?.on("data", collect);
-    this.#ended = once(keeper, "exit").then(() => {
+    keeper.once("exit", () => {
       this.#isRunning = false;
     });
   }
@@ -72,8 +75,14 @@ export class ServerProcess {
       ...(user === undefined ? {} : user),
     });
     keeper.stdin?.on("error", () => {}); // the keeper may be gone before its pipe is closed
-    const [line] = (await once(keeper.stdio[3] as NodeJS.ReadableStream, "data")) as [Buffer];
-    return new ServerProcess(Number(line.toString().trim()), keeper);
+    const signal = AbortSignal.timeout(LAUNCH_MS_MAX);
+    try {
+      const [line] = (await once(keeper.stdio[3] as NodeJS.ReadableStream, "data", { signal })) as [Buffer];
+      return new ServerProcess(Number(line.toString().trim()), keeper);
+    } catch (error) {
+      keeper.stdin?.end(); // P1
+      throw new Error(`${command[0]} was not launched in ${LAUNCH_MS_MAX} ms`, { cause: error });
+    }
   }
 
   get isRunning(): boolean {
@@ -92,7 +101,8 @@ export class ServerProcess {
   /** Sends the signal and resolves when the server has ended. */
   async end(signal: NodeJS.Signals): Promise<void> {
     this.signal(signal);
-    await this.#ended;
+    const ended = { what: `server ${this.pid} to end by ${signal}`, timeoutMs: END_MS_MAX };
+    await waitFor(() => !this.#isRunning, ended).finally(() => this.signal("SIGKILL")); // P4
     this.#keeper.stdin?.end();
   }
 }

@@ -23,3 +23,8 @@ test("an error of the condition counts as not yet, and is shown when time is up"
   };
   await expect(waitFor(never, { what: "nothing", timeoutMs: 20 })).rejects.toThrow("the reason");
 });
+
+test("a condition that never answers is not waited for beyond the deadline and a little more", async () => {
+  const wait = waitFor(() => new Promise<boolean>(() => {}), { what: "silence to end", timeoutMs: 20 });
+  await expect(wait).rejects.toThrow("waited 20 ms for silence to end; seen last: 'no answer'");
+}, 30_000);
