@@ -40,13 +40,17 @@ test("a child that ends by itself is not taken for a killed one", async () => {
   await expect(child.waitForMessage("anything", () => true)).rejects.toThrow("the child ended before");
 });
 
-test("a child does not outlive the process that started it", async () => {
+test.each([
+  ["runs", ""],
+  ["is stopped", "child.stop();"],
+])("a child that %s does not outlive the process that started it", async (_, stop) => {
   const inner = script("inner.ts", COUNTER);
   const kit = new URL("./child-process.ts", import.meta.url).href;
   const outer = script(
     "outer.ts",
     `import { TestChild } from ${JSON.stringify(kit)};
      const child = await TestChild.start(${JSON.stringify(inner)});
+     ${stop}
      console.log(JSON.stringify({ pid: child.pid }));`,
   );
   const child = await TestChild.start(outer);

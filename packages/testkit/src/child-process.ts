@@ -2,13 +2,15 @@
 //
 // The child prints JSON, one value per line, on stdout; anything else it prints is kept for messages.
 //
-//   H1. A child does not outlive this process: `child-guard.ts`, loaded before it, ends it when our channel closes.
+//   H1. A child does not outlive this process: `child-guard.ts`, loaded before it, ends it when our channel closes. While it is
+//       stopped it could not, and a shell watches for it.
 //   H2. Every wait has a deadline, and a failed one shows what the child printed.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { endWithUs } from "./orphan-watch.ts";
 import { waitFor } from "./wait-for.ts";
 
 export interface ChildOptions {
@@ -35,6 +37,7 @@ export class TestChild {
   readonly output: string[] = [];
   readonly #process: ChildProcess;
   #exit: ChildExit | null = null;
+  #release: (() => void) | null = null;
 
   private constructor(child: ChildProcess, pid: number) {
     this.#process = child;
@@ -50,6 +53,7 @@ export class TestChild {
       });
     }
     if (child.stderr !== null) createInterface({ input: child.stderr }).on("line", keep);
+    child.once("exit", () => this.#unwatch());
     child.once("close", (code, signal) => {
       this.#exit = { code, signal };
     });
@@ -96,10 +100,12 @@ export class TestChild {
 
   stop(): void {
     this.#signal("SIGSTOP");
+    this.#release ??= endWithUs(this.pid); // H1
   }
 
   resume(): void {
     this.#signal("SIGCONT");
+    this.#unwatch();
   }
 
   /** kill -9; resolves when it is gone, and fails if it had ended by itself. */
@@ -125,6 +131,11 @@ export class TestChild {
     throw new Error(
       `the child should end by ${signal}, it ended with ${JSON.stringify(exit)}:\n${this.output.join("\n")}`,
     );
+  }
+
+  #unwatch(): void {
+    this.#release?.();
+    this.#release = null;
   }
 
   #signal(signal: NodeJS.Signals): void {
