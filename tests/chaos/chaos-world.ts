@@ -26,6 +26,7 @@ const EXAMPLE = join(import.meta.dirname, "../../examples/python-executor");
 const EXECUTOR = join(import.meta.dirname, "executor.py");
 const HEARTBEAT_S = LEASE_MS / 3_000;
 const ASK_MS_MAX = 10_000;
+const OUTPUT_CHARS = 500;
 
 const PROCESSES = {
   kernel: "kernel",
@@ -158,10 +159,11 @@ export class ChaosWorld {
     return name === PYTHON ? this.#python.pid : this.topology.process(name).child.pid;
   }
 
-  /** kill -9; resolves when it is gone. */
+  /** kill -9; resolves when it is gone, and fails if it had ended by itself. */
   async kill(name: Victim): Promise<void> {
-    if (name === PYTHON) await this.#python.end("SIGKILL");
-    else await this.topology.process(name).child.kill();
+    if (name !== PYTHON) await this.topology.process(name).child.kill();
+    else if (this.#python.isRunning) await this.#python.end("SIGKILL");
+    else throw new Error(`python has ended already: ${this.#python.output.slice(-OUTPUT_CHARS)}`);
   }
 
   /** W2 */
@@ -183,7 +185,9 @@ export class ChaosWorld {
       const { exit, output } = this.topology.process(name).child;
       return exit === null ? [] : [`${name} ended by itself: ${JSON.stringify(exit)}: ${output.slice(-3).join(" | ")}`];
     });
-    return this.#python.isRunning ? gone : [...gone, `python ended by itself: ${this.#python.output.slice(-500)}`];
+    return this.#python.isRunning
+      ? gone
+      : [...gone, `python ended by itself: ${this.#python.output.slice(-OUTPUT_CHARS)}`];
   }
 
   /** The directory stays: something is to be read there. */
@@ -195,7 +199,8 @@ export class ChaosWorld {
   async close(): Promise<void> {
     for (const name of [...Object.keys(PROCESSES), PYTHON] as Victim[]) {
       this.#keepOutput(name);
-      if (isAlive(this.pidOf(name))) await this.kill(name); // one that is stopped or cut off would take its time to end in order
+      // One that is stopped or cut off would take its time to end in order. One that ends by itself just now has ended.
+      if (isAlive(this.pidOf(name))) await this.kill(name).catch(() => undefined);
     }
     await this.database.close().catch(() => undefined);
     await this.topology.stop();

@@ -47,7 +47,7 @@ function cut(server: string, lines: readonly LinkName[]): Fault {
     strike: async ({ world, pick }) => {
       const name = pick(lines);
       const link = linkOf(world, name);
-      await waitFor(() => link.open > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
+      await waitFor(() => link.live > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
       const before = link.counters.cut;
       link.cut();
       prove(link.counters.cut > before, `no connection of ${name} was reset`);
@@ -86,7 +86,7 @@ function halfOpen(server: string, lines: readonly LinkName[]): Fault {
     strike: async ({ world, measures, pick }) => {
       const name = pick(lines);
       const link = linkOf(world, name);
-      await waitFor(() => link.open > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
+      await waitFor(() => link.live > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
       measures.disturbedFor(HALF_OPEN_MS);
       const before = { swallowed: link.counters.bytesSwallowed, stranded: link.counters.stranded };
       link.strand();

@@ -90,6 +90,9 @@ test("a stranded connection hears nothing any more, not even its end, while new 
   expect(proxy.counters.stranded).toBe(1);
   await new Client().expectEcho("b");
   expect(stranded).toMatchObject({ received: "a", ended: null });
+  expect(proxy).toMatchObject({ open: 2, live: 1 });
+  proxy.cut();
+  expect(proxy.counters).toMatchObject({ stranded: 1, cut: 1 });
 });
 
 test("refused connections are reset, open ones go on", async () => {

@@ -1,7 +1,8 @@
 // A TCP proxy that breaks connections in the ways networks do.
 //
 //   X1. Faults apply to open connections and to new ones, from the moment they are set.
-//   X2. Counters tell what happened, so that a test can prove that its fault took place.
+//   X2. Counters tell what happened, so that a test can prove that its fault took place. A stranded connection that is reset
+//       does not count as cut: nobody was served by it any more.
 //   X3. A black hole reads and forgets: the sender sees a healthy connection, as when a cable is pulled.
 //   X4. A stranded connection is half open for good: nothing passes any more, not even its end, except a reset. New ones pass.
 
@@ -39,6 +40,8 @@ export interface TcpProxy {
   readonly port: number;
   readonly counters: Readonly<ProxyCounters>;
   readonly open: number;
+  /** Open and not stranded. */
+  readonly live: number;
   set(fault: ProxyFault): void;
   /** Resets every open connection now. */
   cut(): void;
@@ -70,10 +73,12 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
 
   const cutPair = (pair: Pair) => {
     if (!pairs.delete(pair)) return;
-    counters.cut++;
+    if (!stranded.has(pair)) counters.cut++; // X2
     pair.client.resetAndDestroy();
     pair.server.resetAndDestroy();
   };
+
+  const livePairs = () => [...pairs].filter((pair) => !stranded.has(pair));
 
   const deliver = (pair: Pair, chunk: Buffer, direction: Direction, written?: () => void) => {
     if (direction === "to-server") counters.bytesToServer += chunk.length;
@@ -145,6 +150,9 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     get open() {
       return pairs.size;
     },
+    get live() {
+      return livePairs().length;
+    },
     set: (next) => {
       fault = next;
       bytesLeft = next.kind === "cut-after" ? next.bytes : Number.POSITIVE_INFINITY;
@@ -153,8 +161,9 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
       for (const pair of [...pairs]) cutPair(pair);
     },
     strand: () => {
-      for (const pair of pairs) stranded.add(pair);
-      counters.stranded += pairs.size;
+      const live = livePairs();
+      for (const pair of live) stranded.add(pair);
+      counters.stranded += live.length;
     },
     close: async () => {
       for (const { client, server } of pairs) {
