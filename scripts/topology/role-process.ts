@@ -27,5 +27,10 @@ export async function startRole(
 ): Promise<RoleProcess> {
   const child = await TestChild.start(TESSERA, { args: ["start", ...args, "--json"], env, detached: true });
   const isStarted = ({ event }: StartedMessage) => event === "started";
-  return { name, child, started: await child.waitForMessage(`that ${name} is up`, isStarted, START_MS_MAX) };
+  try {
+    return { name, child, started: await child.waitForMessage(`that ${name} is up`, isStarted, START_MS_MAX) };
+  } catch (error) {
+    if (child.exit === null) await child.kill();
+    throw error;
+  }
 }

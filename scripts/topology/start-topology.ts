@@ -4,6 +4,7 @@
 //   T2. The kernel comes first, because it makes the streams; everything ends in the reverse order, each process by its own
 //       pid, and none outlives this one. A signal of the terminal reaches this process only.
 //   T3. What stands between a process and a server (`route`) stands there for every process that takes its place.
+//   T4. A start that fails or is given up leaves nothing behind.
 
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -36,6 +37,8 @@ export interface TopologyOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** The port at which a process finds a server; the server's own if absent (T3). */
   readonly route?: (name: string, server: "postgres" | "nats", port: number) => Promise<number>;
+  /** Gives the start up; what is running by then is stopped (T4). */
+  readonly signal?: AbortSignal | undefined;
 }
 
 export interface Topology {
@@ -64,8 +67,10 @@ export async function startTopology(options: TopologyOptions): Promise<Topology>
   try {
     const postgres = await startLocalPostgres(resolve(directory));
     stopping.push(() => postgres.server.stop("fast"));
+    options.signal?.throwIfAborted();
     const nats = await startLocalNats(resolve(directory));
     stopping.push(() => nats.stop());
+    options.signal?.throwIfAborted();
 
     const route = options.route ?? (async (_name, _server, port) => port);
     for (const name of Object.keys(roles)) {
@@ -92,9 +97,12 @@ export async function startTopology(options: TopologyOptions): Promise<Topology>
     const end = async (name: string) => await processes.get(name)?.child.terminate();
     await start("kernel");
     stopping.push(() => end("kernel"));
+    options.signal?.throwIfAborted();
     const others = Object.keys(roles).filter((name) => name !== "kernel");
     stopping.push(...others.map((name) => () => end(name)));
-    await Promise.all(others.map(start));
+    const starts = await Promise.allSettled(others.map(start)); // all of them: one that is still starting could not be stopped
+    for (const each of starts) if (each.status === "rejected") throw each.reason; // T4
+    options.signal?.throwIfAborted();
 
     const running = (name: string): RoleProcess => {
       const found = processes.get(name);

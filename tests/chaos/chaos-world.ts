@@ -52,12 +52,12 @@ export interface WorldOptions {
 
 /** W4 */
 export async function inWorld<T>({ seed, signal }: WorldOptions, work: (world: ChaosWorld) => Promise<T>): Promise<T> {
-  const interrupted = new Promise<never>((_, reject) => {
-    signal?.addEventListener("abort", () => reject(new Error("interrupted")));
-  });
-  const world = await ChaosWorld.open();
+  const world = await ChaosWorld.open(signal);
+  const interrupted = Promise.withResolvers<never>();
+  signal?.addEventListener("abort", () => interrupted.reject(new Error("interrupted")));
   try {
-    return await Promise.race([work(world), interrupted]);
+    signal?.throwIfAborted();
+    return await Promise.race([work(world), interrupted.promise]);
   } catch (error) {
     if (signal?.aborted) throw error;
     throw new Error(`seed ${seed}: ${String(error)}; logs are in ${world.keep()}`, { cause: error });
@@ -79,12 +79,30 @@ export class ChaosWorld {
   #python: ServerProcess;
   #isKept = false;
 
-  static async open(): Promise<ChaosWorld> {
+  /** Leaves nothing behind if it fails or is given up. */
+  static async open(signal?: AbortSignal): Promise<ChaosWorld> {
     const directory = mkdtempSync(join(tmpdir(), "tessera-chaos-"));
+    const links = new Map<LinkName, TcpProxy>();
+    const closing = new AsyncDisposableStack();
+    closing.defer(() => rmSync(directory, { recursive: true, force: true }));
+    closing.defer(() => closeAll(links));
+    try {
+      return await ChaosWorld.#start(directory, links, closing, signal);
+    } catch (error) {
+      await closing.disposeAsync();
+      throw error;
+    }
+  }
+
+  static async #start(
+    directory: string,
+    links: Map<LinkName, TcpProxy>,
+    closing: AsyncDisposableStack,
+    signal: AbortSignal | undefined,
+  ): Promise<ChaosWorld> {
     const place = join(directory, "place");
     for (const part of ["place/decisions", "bundle", "logs"]) mkdirSync(join(directory, part), { recursive: true });
     for (const [file, text] of Object.entries(chaosBundle(place))) writeFileSync(join(directory, "bundle", file), text);
-    const links = new Map<LinkName, TcpProxy>();
     const link = async (name: LinkName, port: number) => {
       const proxy = await startTcpProxy({ port });
       links.set(name, proxy); // W1
@@ -93,8 +111,9 @@ export class ChaosWorld {
     const port = await freePort();
     const topology = await startTopology({
       bundle: join(directory, "bundle"),
-      directory: directory,
+      directory,
       port,
+      signal,
       processes: PROCESSES,
       env: {
         TESSERA_LEASE_SECONDS: String(LEASE_MS / 1_000),
@@ -104,6 +123,7 @@ export class ChaosWorld {
       },
       route: (name, server, serverPort) => link(`${name}/${server}`, serverPort),
     });
+    closing.defer(() => topology.stop());
     const url = async (name: LinkName) => `http://127.0.0.1:${await link(name, port)}`;
     const client = createClient({
       url: await url("client/api"),
@@ -123,6 +143,7 @@ export class ChaosWorld {
         orphanSignal: "KILL",
       });
     const database = await openPostgres({ url: topology.postgres.ownerUrl, poolMax: 4 });
+    closing.defer(() => database.close());
     return new ChaosWorld({
       directory,
       place,
@@ -204,7 +225,7 @@ export class ChaosWorld {
     }
     await this.database.close().catch(() => undefined);
     await this.topology.stop();
-    for (const proxy of this.links.values()) await proxy.close();
+    await closeAll(this.links);
     if (!this.#isKept) rmSync(this.directory, { recursive: true, force: true });
   }
 
@@ -213,4 +234,8 @@ export class ChaosWorld {
     const text = name === PYTHON ? this.#python.output : this.topology.process(name).child.output.join("\n");
     appendFileSync(join(this.directory, "logs", `${name}.log`), `--- process ${this.pidOf(name)}\n${text}\n`);
   }
+}
+
+async function closeAll(links: ReadonlyMap<LinkName, TcpProxy>): Promise<void> {
+  await Promise.all([...links.values()].map((proxy) => proxy.close()));
 }
