@@ -133,17 +133,18 @@ ${faultTable(records)}`;
 }
 
 function throughputText(records: readonly ThroughputRecord[]): string {
-  const rows = records.map(({ calm_per_second, killed_per_second, seconds, kills }) => [
+  const rows = records.map(({ calm_per_second, killed_per_second, seconds, kills, violations }) => [
     `${count(seconds)} s each`,
     calm_per_second.toFixed(1),
     killed_per_second.toFixed(1),
     count(kills),
     `${Math.round((100 * killed_per_second) / calm_per_second)} %`,
+    count(violations),
   ]);
   return `The same load left alone, then with one worker killed every five seconds. At least 50 % is promised.
 Repeat: ${code("npm run chaos -- --throughput")}.
 
-${table(["Length", "Turns per second, calm", "With kills", "Kills", "Kept"], rows)}`;
+${table(["Length", "Turns per second, calm", "With kills", "Kills", "Kept", "Violations"], rows)}`;
 }
 
 function faultTable(records: readonly { readonly faults: Readonly<Record<string, number>> }[]): string {

@@ -63,6 +63,7 @@ export interface Recovery {
 export interface ChaosRecord {
   readonly run: "chaos";
   readonly seed: number;
+  /** For how long faults happened. */
   readonly seconds: number;
   readonly turns: number;
   readonly calls: number;
@@ -78,6 +79,7 @@ export interface ThroughputRecord {
   readonly kills: number;
   readonly calm_per_second: number;
   readonly killed_per_second: number;
+  readonly violations: number;
 }
 
 export type ProofRecord = SimulationRecord | PlantedRecord | ModelRecord | FuzzRecord | ChaosRecord | ThroughputRecord;

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentsWorld } from "../agents/agents-world.ts";
 import { chaosBundle, LEDGER_FILE } from "./chaos-bundle.ts";
 import { type LedgerLine, readLedger } from "./ledger.ts";
+import { tooLittleKept } from "./throughput.ts";
 import { judge } from "./verdict.ts";
 
 let world: AgentsWorld;
@@ -76,4 +77,10 @@ it("tells an attempt that was given up from one that acted", () => {
   appendFileSync(join(decisions, "key_x.1"), "");
   expect(readLedger(place).calls()).toHaveLength(4);
   rmSync(join(decisions, "key_x.1"));
+});
+
+it("notices that kills cost more than half of the turns, or that there were none", () => {
+  expect(tooLittleKept(10, 5)).toBeNull();
+  expect(tooLittleKept(10, 4.99)).toContain("less than 0.5 of 10 turns/s");
+  expect(tooLittleKept(0, 0)).toContain("less than");
 });
