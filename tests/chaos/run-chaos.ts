@@ -1,6 +1,8 @@
 // One chaos run: load and faults for so long, then healing, then the verdict.
 //
 //   R1. Safety is checked during the run, too, with the faults on: a violation must not heal before it is seen.
+//   R2. Whatever fails once faults may happen is a violation of the run, and the run has its record. The time it tells is the time
+//       that passed.
 
 import { appendFileSync } from "node:fs";
 import { join } from "node:path";
@@ -66,20 +68,27 @@ async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosR
     violations.push(...world.ended());
   };
   const untilMs = beganMs + seconds * 1_000;
-  await rage({ world, measures, seed, untilMs, onStruck }).catch((error: unknown) => {
-    violations.push(error instanceof Error ? error.message : String(error));
-  });
-  violations.push(...(await conclude(world, workload)));
+  const fail = (error: unknown) => {
+    violations.push(error instanceof Error ? error.message : String(error)); // R2
+  };
+  await rage({ world, measures, seed, untilMs, onStruck }).catch(fail);
+  const ragedMs = performance.now() - beganMs;
+  violations.push(...(await conclude(world, workload).catch((error: unknown) => [String(error)])));
   over.abort();
-  await Promise.all(watching);
+  await Promise.all(watching).catch(fail);
+  const [counts] = await world.database
+    .query<{ turns: number; calls: number }>(
+      "select (select count(*) from state.agent_turns)::int as turns, (select count(*) from state.calls)::int as calls",
+    )
+    .catch((error: unknown) => {
+      fail(error);
+      return [];
+    });
   const all = [...new Set(violations)];
-  const [counts] = await world.database.query<{ turns: number; calls: number }>(
-    "select (select count(*) from state.agent_turns)::int as turns, (select count(*) from state.calls)::int as calls",
-  );
   const record: ChaosRecord = {
     run: "chaos",
     seed,
-    seconds,
+    seconds: Math.round(ragedMs / 1_000),
     turns: counts?.turns ?? 0,
     calls: counts?.calls ?? 0,
     faults: countKinds(struck),
