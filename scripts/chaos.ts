@@ -68,21 +68,21 @@ function textOf({ record, violations, directory }: ChaosResult | ThroughputResul
   ].join("\n");
 }
 
-function chaosLines({ turns, calls, faults, recovery }: ChaosRecord): string[] {
+function chaosLines({ turns, calls, faults, recovery, left_out }: ChaosRecord): string[] {
   const kinds = Object.entries(faults);
   const count = kinds.reduce((sum, [, each]) => sum + each, 0);
   return [
     `${turns} turns, ${calls} calls, ${count} faults of ${kinds.length} kinds`,
     ...kinds.map(([kind, each]) => `  ${kind} ${each}`),
-    `after the broker's return messages flow: ${recoveryText(recovery.broker_return)}`,
-    `after a worker's kill -9 its turns move on: ${recoveryText(recovery.worker_kill)}`,
+    `after the broker's return messages flow: ${recoveryText(recovery.broker_return, left_out?.broker_return)}`,
+    `after a worker's kill -9 its turns move on: ${recoveryText(recovery.worker_kill, left_out?.worker_kill)}`,
   ];
 }
 
-function recoveryText(recovery: Recovery | null): string {
+function recoveryText(recovery: Recovery | null, leftOut = 0): string {
   if (recovery === null) return "nothing to measure";
   const { samples, median, worst, limit } = recovery;
-  return `median ${median} ms, worst ${worst} ms of ${samples}; promised ${limit} ms`;
+  return `median ${median} ms, worst ${worst} ms of ${samples}; promised ${limit} ms; left out ${leftOut} times`;
 }
 
 function throughputLines({ calm_per_second, killed_per_second, kills }: ThroughputRecord): string[] {

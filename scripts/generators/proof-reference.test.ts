@@ -43,9 +43,11 @@ test("recovery is told with its limit and its number of samples", () => {
     calls: 6,
     faults: { kill_worker: 4 },
     violations: 0,
-    recovery: { broker_return: recovery, worker_kill: null },
+    recovery: { broker_return: recovery, worker_kill: recovery },
+    left_out: { broker_return: 0, worker_kill: 2 },
   });
-  expect(text).toContain("| 7 | 1,800 | 5 | 6 | 4 | 0.9 / 1.5 s of 2.0 (4) | – | 0 |");
+  const told = "0.9 / 1.5 s of 2.0 (4)";
+  expect(text).toContain(`| 7 | 1,800 | 5 | 6 | 4 | ${told} | ${told}, left out 2 | 0 |`);
 });
 
 test("throughput under kills is a share of the calm run", () => {

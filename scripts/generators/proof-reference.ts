@@ -116,15 +116,17 @@ function chaosText(records: readonly ChaosRecord[]): string {
     count(record.turns),
     count(record.calls),
     count(Object.values(record.faults).reduce((all, some) => all + some, 0)),
-    recoveryText(record.recovery.broker_return),
-    recoveryText(record.recovery.worker_kill),
+    recoveryText(record.recovery.broker_return, record.left_out?.broker_return),
+    recoveryText(record.recovery.worker_kill, record.left_out?.worker_kill),
     count(record.violations),
   ]);
   const head = ["Seed", "Seconds", "Turns", "Calls", "Faults", "Broker back", "Worker killed", "Violations"];
   return `Real PostgreSQL and NATS, three workers, two tool services (one in Python), PMO and API, each behind a TCP proxy. A
 fault counts when it is proven to have happened. Effect ledgers outside the database, every invariant and ${code("tessera verify")}
-decide. *Broker back*: from the broker's return until messages flow again; *worker killed*: from ${code("kill -9")} until each
-of its turns has moved on. Median and worst, with the limit promised.
+decide. *Broker back*: from the broker's return until messages flow
+again and all that waited is taken; *worker killed*: from ${code("kill -9")} until each
+of its turns has moved on. Median and worst, the limit promised, the number of samples, and how often there is none because a
+worker's line to the database was half open; a worst above the limit by more than half a second is a violation.
 Repeat: ${code("npm run chaos -- --seconds N --seed S")}.
 
 ${table(head, rows)}
@@ -156,10 +158,11 @@ function faultTable(records: readonly { readonly faults: Readonly<Record<string,
   return table(["Fault", "Happened"], rows);
 }
 
-function recoveryText(recovery: Recovery | null): string {
-  if (recovery === null) return "–";
+function recoveryText(recovery: Recovery | null, leftOut = 0): string {
+  const more = leftOut === 0 ? "" : `, left out ${count(leftOut)}`;
+  if (recovery === null) return `–${more}`;
   const { median, worst, limit, samples } = recovery;
-  return `${seconds(median)} / ${seconds(worst)} s of ${seconds(limit)} (${count(samples)})`;
+  return `${seconds(median)} / ${seconds(worst)} s of ${seconds(limit)} (${count(samples)})${more}`;
 }
 
 function madeWith(records: readonly Stamp[]): string {

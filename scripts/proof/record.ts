@@ -70,6 +70,8 @@ export interface ChaosRecord {
   readonly faults: Readonly<Record<string, number>>;
   readonly violations: number;
   readonly recovery: Readonly<Record<"broker_return" | "worker_kill", Recovery | null>>;
+  /** How often it gave no sample, because another fault still held the system up. */
+  readonly left_out?: Readonly<Record<"broker_return" | "worker_kill", number>>;
 }
 
 /** The same load twice in one run: left alone, and with one worker killed every five seconds. */

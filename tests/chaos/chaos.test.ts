@@ -6,8 +6,6 @@ import { runChaos } from "./run-chaos.ts";
 
 const SECONDS = 90;
 const TEST_MS = 8 * 60_000;
-/** What is promised holds on a machine that is not busy with other tests. */
-const BUSY = 3;
 
 it(
   "whatever is killed, paused, restarted or cut off, every turn ends, no effect happens twice and no invariant breaks",
@@ -22,9 +20,8 @@ it(
     expect(Object.values(record.faults).reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(10);
     expect(record.turns).toBeGreaterThan(50);
     const { broker_return, worker_kill } = record.recovery;
-    expect(broker_return?.samples).toBeGreaterThanOrEqual(2);
-    expect(broker_return?.median).toBeLessThan((broker_return?.limit ?? 0) * BUSY);
-    if (worker_kill !== null) expect(worker_kill.median).toBeLessThan(worker_kill.limit * BUSY);
+    expect(broker_return?.samples).toBeGreaterThanOrEqual(2); // that none was late is a matter of the violations
+    expect(worker_kill?.samples).toBeGreaterThanOrEqual(1);
   },
   TEST_MS,
 );

@@ -1,8 +1,8 @@
 // What a fault of a chaos run is.
 //
 //   F1. `strike` resolves when the fault has happened. It throws when there is no proof that it happened.
-//   F2. It heals what it did, except for what the system itself has to notice and mend: a line that is half open for good, a
-//       stream that is gone. Those may outlast the faults of a run, and then the verdict waits for them.
+//   F2. It heals what it did, except for what the system itself has to notice and mend: a line to the database that is half open
+//       for good, a stream that is gone. Those may outlast the faults of a run, and then the verdict waits for them.
 
 import type { TcpProxy } from "../../packages/testkit/src/tcp-proxy.ts";
 import type { ChaosWorld, LinkName } from "./chaos-world.ts";

@@ -87,11 +87,14 @@ function halfOpen(server: string, lines: readonly LinkName[]): Fault {
       const name = pick(lines);
       const link = linkOf(world, name);
       await waitFor(() => link.live > 0, { what: `a connection on ${name}`, timeoutMs: SAY_MS_MAX });
-      measures.disturbedFor(HALF_OPEN_MS);
+      if (server === "postgres") measures.disturbedFor(HALF_OPEN_MS);
       const before = { swallowed: link.counters.bytesSwallowed, stranded: link.counters.stranded };
       link.strand();
       prove(link.counters.stranded > before.stranded, `no connection of ${name} was left half open`);
       await swallowed(link, before.swallowed, name);
+      // Whoever has one connection, and loses all bells with it, is awaited: it has to notice by itself.
+      const again = { what: `${name} to be given up for another connection`, timeoutMs: HALF_OPEN_MS };
+      if (server === "nats") await waitFor(() => link.live > 0, again);
       return name;
     },
   };

@@ -73,6 +73,7 @@ async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosR
   };
   await rage({ world, measures, seed, untilMs, onStruck }).catch(fail);
   const ragedMs = performance.now() - beganMs;
+  violations.push(...measures.late());
   violations.push(...(await conclude(world, workload).catch((error: unknown) => [String(error)])));
   over.abort();
   await Promise.all(watching).catch(fail);
@@ -94,6 +95,7 @@ async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosR
     faults: countKinds(struck),
     violations: all.length,
     recovery: { broker_return: measures.recovery("broker_return"), worker_kill: measures.recovery("worker_kill") },
+    left_out: measures.leftOut,
   };
   return { record, violations: all, struck, directory: all.length === 0 ? null : world.keep() };
 }

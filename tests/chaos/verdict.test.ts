@@ -6,6 +6,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { AgentsWorld } from "../agents/agents-world.ts";
 import { chaosBundle, LEDGER_FILE } from "./chaos-bundle.ts";
 import { type LedgerLine, readLedger } from "./ledger.ts";
+import { lateness } from "./measures.ts";
 import { tooLittleKept } from "./throughput.ts";
 import { judge } from "./verdict.ts";
 
@@ -83,4 +84,11 @@ it("notices that kills cost more than half of the turns, or that there were none
   expect(tooLittleKept(10, 5)).toBeNull();
   expect(tooLittleKept(10, 4.99)).toContain("less than 0.5 of 10 turns/s");
   expect(tooLittleKept(0, 0)).toContain("less than");
+});
+
+it("notices a recovery that took longer than promised", () => {
+  const recovery = { samples: 3, median: 900, worst: 2_500, limit: 2_000 };
+  expect(lateness("broker_return", recovery)).toBeNull();
+  expect(lateness("broker_return", { ...recovery, worst: 2_501 })).toContain("took 2501 ms; 2000 ms are promised");
+  expect(lateness("broker_return", null)).toBeNull();
 });

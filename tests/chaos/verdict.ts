@@ -4,6 +4,7 @@
 //   V2. No invariant finds a row: safety and liveness, by the command that operators use, as the reader of deploy/.
 //   V3. The ledgers agree with the store (tests/sim/checks.ts, C2).
 //   V4. Healing takes a bounded time, no process has ended by itself, and no request was refused.
+//   V5. What is promised of recovery and of throughput is kept (measures.ts, throughput.ts).
 
 import type { Database } from "@tessera/kernel";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
