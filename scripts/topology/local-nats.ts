@@ -1,7 +1,8 @@
 // nats-server with deploy/nats.conf as it is: the environment of the file, a free port of this machine, a store of its own.
 //
 //   N1. Passwords reach the server by its environment, never by a command line that others can list.
-//   N2. A restart keeps port, users and store; `wipe` loses every stream and consumer, as a replaced broker would.
+//   N2. A restart keeps port, users and store; `wipe` loses every stream and consumer, as a replaced broker would. With SIGKILL it
+//       has no time to write anything.
 
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -25,7 +26,10 @@ export interface LocalNats {
   /** With the user's name and password; `port` where something stands between. */
   urlOf(user: string, port?: number): string;
   /** N2 */
-  restart(options?: { readonly wipe?: boolean }): Promise<void>;
+  restart(options?: { readonly wipe?: boolean; readonly signal?: "SIGTERM" | "SIGKILL" }): Promise<void>;
+  /** Stops it for a moment without ending it, and lets it go on. */
+  pause(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -51,13 +55,18 @@ export async function startLocalNats(directory: string): Promise<LocalNats> {
     },
     users: [...passwords.keys()],
     urlOf: (user, through = port) => `nats://${user}:${passwords.get(user)}@127.0.0.1:${through}`,
-    restart: async ({ wipe = false } = {}) => {
-      await server.end("SIGTERM");
+    restart: async ({ wipe = false, signal = "SIGTERM" } = {}) => {
+      await server.end(signal);
       if (wipe) rmSync(store, { recursive: true, force: true });
       server = await launch(directory, environment, port);
       if (!server.isRunning) throw notStarted(server);
     },
-    stop: () => server.end("SIGTERM"),
+    pause: () => server.signal("SIGSTOP"),
+    resume: () => server.signal("SIGCONT"),
+    stop: async () => {
+      server.signal("SIGCONT"); // a paused process hears nothing
+      await server.end("SIGTERM");
+    },
   };
 }
 

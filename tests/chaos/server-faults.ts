@@ -1,38 +1,40 @@
-// Faults of the servers: the broker restarted with and without its store, a stream or a durable deleted, the database
-// restarted at once, its backends ended.
+// Faults of the servers: the broker restarted in order, by kill -9 and without its store, or stopped for a while; a stream or a
+// durable deleted; the database restarted at once or by kill -9, its backends ended.
 
+import { setTimeout as delay } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
+import type { PostgresServer } from "../../packages/testkit/src/postgres-server.ts";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
-import type { ChaosWorld } from "./chaos-world.ts";
+import type { LocalNats } from "../../scripts/topology/local-nats.ts";
+import { isAlive, isStopped } from "../crash/process-state.ts";
+import { type ChaosWorld, LEASE_MS } from "./chaos-world.ts";
 import { type Fault, prove } from "./fault.ts";
 
 const STREAM = "cg_cmd_v1r4";
 const RETURN_MS_MAX = 60_000;
+const PAUSE_MS = 2 * LEASE_MS;
 
 export const SERVER_FAULTS: readonly Fault[] = [
+  brokerRestart("broker.restart", {}),
+  brokerRestart("broker.kill", { signal: "SIGKILL" }),
+  brokerRestart("broker.wipe", { wipe: true }),
   {
-    kind: "broker.restart",
-    strike: async ({ world, measures }) => {
+    kind: "broker.pause",
+    strike: async ({ world }) => {
+      const { nats } = world.topology;
       const before = await waitForStream(world);
-      await world.topology.nats.restart();
-      const watch = await measures.brokerReturned();
+      nats.pause();
+      try {
+        await waitFor(() => isStopped(nats.pid), { what: "the fault did not happen: the broker to stop" });
+        await delay(PAUSE_MS);
+        prove(isStopped(nats.pid), "the broker went on before its time");
+      } finally {
+        nats.resume();
+      }
       const after = await waitForStream(world);
-      prove(after.server !== before.server, "the same server answers");
-      prove(after.created === before.created, "the stream was lost with a restart that keeps it");
-      return await watch();
-    },
-  },
-  {
-    kind: "broker.wipe",
-    strike: async ({ world, measures }) => {
-      const before = await waitForStream(world);
-      await world.topology.nats.restart({ wipe: true });
-      const watch = await measures.brokerReturned();
-      const after = await waitForStream(world);
-      prove(after.server !== before.server, "the same server answers");
-      prove(after.created !== before.created, "the stream outlived the store");
-      return await watch();
+      prove(after.server === before.server, "another server answers");
+      return `for ${PAUSE_MS} ms`;
     },
   },
   {
@@ -63,19 +65,13 @@ export const SERVER_FAULTS: readonly Fault[] = [
       return name;
     },
   },
-  {
-    kind: "database.restart",
-    strike: async ({ world }) => {
-      const before = await postmasterStart(world);
-      await world.topology.postgres.server.restart("immediate");
-      const after = await waitFor(() => postmasterStart(world), {
-        what: "the database to answer",
-        timeoutMs: RETURN_MS_MAX,
-      });
-      prove(after !== before, "the postmaster is the old one");
-      return "postgres";
-    },
-  },
+  databaseRestart("database.restart", (server) => server.restart("immediate")),
+  databaseRestart("database.kill", async (server) => {
+    const { pid } = server;
+    await server.killPostmaster();
+    prove(!isAlive(pid), `the postmaster ${pid} is alive`);
+    await server.start(); // when the last of its backends is gone
+  }),
   {
     kind: "database.terminate_backends",
     strike: async ({ world }) => {
@@ -97,6 +93,40 @@ export const SERVER_FAULTS: readonly Fault[] = [
     },
   },
 ];
+
+function brokerRestart(kind: string, how: Parameters<LocalNats["restart"]>[0] & object): Fault {
+  return {
+    kind,
+    strike: async ({ world, measures }) => {
+      const before = await waitForStream(world);
+      const { pid } = world.topology.nats;
+      await world.topology.nats.restart(how);
+      const watch = await measures.brokerReturned();
+      prove(!isAlive(pid), `the broker ${pid} is alive`);
+      const after = await waitForStream(world);
+      prove(after.server !== before.server, "the same server answers");
+      if (how.wipe) prove(after.created !== before.created, "the stream outlived the store");
+      else prove(after.created === before.created, "the stream was lost with a restart that keeps it");
+      return await watch();
+    },
+  };
+}
+
+function databaseRestart(kind: string, restart: (server: PostgresServer) => Promise<void>): Fault {
+  return {
+    kind,
+    strike: async ({ world }) => {
+      const before = await postmasterStart(world);
+      await restart(world.topology.postgres.server);
+      const after = await waitFor(() => postmasterStart(world), {
+        what: "the database to answer",
+        timeoutMs: RETURN_MS_MAX,
+      });
+      prove(after !== before, "the postmaster is the old one");
+      return "postgres";
+    },
+  };
+}
 
 interface StreamSeen {
   /** Another one after every start. */
