@@ -27,16 +27,12 @@ test("clients that ask at once get answers that some order of asking explains", 
   );
   const parameters = runParameters<[fc.Scheduler, Iterable<ModelCommand>]>(fx.seed.value, RUNS);
   console.info(`races: seed ${fx.seed.value}, ${parameters.numRuns} sequences`);
-  await assertSequences(
-    sequences,
-    fc.asyncProperty(fc.scheduler(), fc.limitShrink(commands, SHRINKS_MAX), async (drawn, sequence) => {
-      scheduler = drawn;
-      const { model, real } = await sequences.open();
-      await fc.scheduledModelRun(drawn, () => ({ model, real }), sequence);
-      await sequences.close(model, real);
-    }),
-    parameters,
-  );
-  await recordRun(sequences, "races");
+  const property = fc.asyncProperty(fc.scheduler(), fc.limitShrink(commands, SHRINKS_MAX), async (drawn, sequence) => {
+    scheduler = drawn;
+    const { model, real } = await sequences.open();
+    await fc.scheduledModelRun(drawn, () => ({ model, real }), sequence);
+    await sequences.close(model, real);
+  });
+  await recordRun(sequences, "races", () => assertSequences(sequences, property, parameters));
   expect(sequences.reached.get("race: accepted") ?? 0).toBeGreaterThan(0);
 });

@@ -48,8 +48,7 @@ export function describeModel(half: 1 | 2): void {
     // Next to each other: fast-check mixes the seed, and no two halves draw the same.
     const parameters = runParameters<[Iterable<ModelCommand>]>(2 * fx.seed.value + half, RUNS);
     console.info(`model ${half}: TESSERA_SEED=${fx.seed.value}, ${parameters.numRuns} sequences`);
-    await assertSequences(sequences, kernelProperty(sequences), parameters);
-    await recordRun(sequences, "sequences");
+    await recordRun(sequences, "sequences", () => assertSequences(sequences, kernelProperty(sequences), parameters));
     const missed = MUST_BE_REACHED.filter((answer) => !sequences.reached.has(answer));
     if (sequences.count >= RUNS_THAT_REACH_ALL) expect(missed, "answers that no sequence led to").toEqual([]);
   });
