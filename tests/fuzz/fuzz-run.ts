@@ -3,13 +3,14 @@
 //   F1. An input is answered with a value or with a CGError of the catalogue, within a second. Every other error is a bug.
 //   F2. A run is repeated exactly with TESSERA_SEED; TESSERA_FUZZ_RUNS multiplies the number of inputs.
 //   F3. Every input is counted under its target, and the counts are printed when the suite ends. With TESSERA_PROOF=1 they are
-//       written down among the records of the proof.
+//       written down among the records of the proof, under the commit that the suite began with. A target that did not come to
+//       its end is a finding, also where it hung or was never begun.
 
 import { CGError, ERROR_MESSAGE_CHARS_MAX, isErrorCode } from "@tessera/protocol";
 import { seedFromEnvironment } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, it } from "vitest";
-import { appendProof } from "../../scripts/proof/record.ts";
+import { appendProof, PROOF_FILE, stamp } from "../../scripts/proof/record.ts";
 
 export const ANSWER_MS_MAX = 1_000;
 
@@ -40,7 +41,9 @@ export function fuzzSuite(title: string): Suite {
     return found;
   };
 
-  let findings = 0;
+  // F3
+  const stamped = process.env.TESSERA_PROOF === "1" ? stamp() : null;
+  const unproven = new Set<string>();
 
   // F3
   afterAll(async () => {
@@ -50,11 +53,13 @@ export function fuzzSuite(title: string): Suite {
       return `  ${String(inputs).padStart(7)}  ${name}${parts.length === 0 ? "" : `: ${parts.slice(0, 8).join(", ")}`}`;
     });
     console.log([`fuzz ${title}: ${total} inputs, TESSERA_SEED=${seed.value}`, ...rows].join("\n"));
-    if (process.env.TESSERA_PROOF === "1") await appendProof({ run: "fuzz", door: title, inputs: total, findings });
+    if (stamped === null) return;
+    await appendProof({ run: "fuzz", door: title, inputs: total, findings: unproven.size }, PROOF_FILE, stamped);
   });
 
   return {
     target(name, inputs, arbitrary, property) {
+      unproven.add(name);
       const run = async () => {
         const counted = countsOf(name);
         const once = async (input: Parameters<typeof property>[0]) => {
@@ -64,8 +69,8 @@ export function fuzzSuite(title: string): Suite {
         const numRuns = Math.max(1, Math.round(inputs * factor));
         try {
           await fc.assert(fc.asyncProperty(arbitrary, once), { seed: seedOf(name), numRuns });
+          unproven.delete(name);
         } catch (error) {
-          findings += 1;
           if (error instanceof Error) error.message = `${error.message}\n${seed.hint}`;
           throw error;
         }
