@@ -4,6 +4,7 @@
 //   K2. The items that the kernel sends to the database are recorded on the way, as the JSON that they are.
 
 import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
+import { inVain } from "@tessera/testkit/in-vain";
 import { type Fixture, hold, PROJECT } from "../../packages/kernel/test/fixture.ts";
 
 export interface Door {
@@ -37,23 +38,6 @@ export class TappedDatabase implements Database {
   script: Database["script"] = (text) => this.to.script(text);
   transaction: Database["transaction"] = (work) => work(this.to);
   close = async (): Promise<void> => undefined;
-}
-
-/** Runs `work` in a transaction and takes all of it back (K1). */
-export async function inVain<T>(database: Database, work: (tx: Statements) => Promise<T>): Promise<T> {
-  const done: { value: T }[] = [];
-  const takenBack = new Error("taken back");
-  try {
-    await database.transaction(async (tx) => {
-      done.push({ value: await work(tx) });
-      throw takenBack;
-    });
-  } catch (error) {
-    if (error !== takenBack) throw error;
-  }
-  const [result] = done;
-  if (result === undefined) throw new Error("nothing was done");
-  return result.value;
 }
 
 /** The doors of a single argument. */

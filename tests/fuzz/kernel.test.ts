@@ -3,13 +3,14 @@
 
 import { DatabaseError, INVARIANTS, type Kernel, type Statements } from "@tessera/kernel";
 import { CGError, isErrorCode } from "@tessera/protocol";
+import { inVain } from "@tessera/testkit/in-vain";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Fixture } from "../../packages/kernel/test/fixture.ts";
 import { damagedText } from "./damaged-text.ts";
 import { damagedJsonText, damagedLeaves, damagedValue } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite, workedMs } from "./fuzz-run.ts";
-import { inVain, type Recorded, recorded, TappedDatabase } from "./kernel-traffic.ts";
+import { type Recorded, recorded, TappedDatabase } from "./kernel-traffic.ts";
 import { changedTables, rowsDigest } from "./rows-digest.ts";
 
 const fuzz = fuzzSuite("kernel");

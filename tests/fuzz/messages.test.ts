@@ -13,6 +13,7 @@ import {
   parseToolCommand,
   SECRET_HEADERS,
 } from "@tessera/protocol";
+import { inVain } from "@tessera/testkit/in-vain";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Fixture } from "../../packages/kernel/test/fixture.ts";
@@ -20,7 +21,7 @@ import { damagedBytes, damagedText } from "./damaged-text.ts";
 import { damagedJsonText, damagedValue } from "./damaged-values.ts";
 import { ask, fuzzSuite } from "./fuzz-run.ts";
 import { hostileText } from "./hostile-values.ts";
-import { inVain, TappedDatabase } from "./kernel-traffic.ts";
+import { TappedDatabase } from "./kernel-traffic.ts";
 import { changedTables, rowsDigest } from "./rows-digest.ts";
 
 const READ_INPUTS = 2_500;

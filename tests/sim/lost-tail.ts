@@ -5,6 +5,7 @@
 //   T3. What was lost is known afterwards by comparing rows: calls and turns that are gone, or are what they were before.
 
 import type { Database, Row, Statements } from "@tessera/kernel";
+import { inVain } from "@tessera/testkit/in-vain";
 
 export interface Lost {
   readonly calls: ReadonlySet<string>;
@@ -21,8 +22,6 @@ export interface LosableStore {
   begin(): Promise<void>;
   lose(): Promise<Lost>;
 }
-
-class TakenBack extends Error {}
 
 const ROWS = `
   select 'call' as kind, c.tool_call_id as id, md5(c::text) as row from state.calls c
@@ -67,13 +66,9 @@ export function losableStore(inner: Database): LosableStore {
     async begin() {
       const opened = Promise.withResolvers<Statements>();
       const ended = Promise.withResolvers<void>();
-      const whole = inner.transaction(async (tx) => {
+      const over = inVain(inner, async (tx) => {
         opened.resolve(tx);
         await ended.promise;
-        throw new TakenBack();
-      });
-      const over = whole.catch((error: unknown) => {
-        if (!(error instanceof TakenBack)) throw error;
       });
       const takeBack = async () => {
         ended.resolve();

@@ -8,12 +8,14 @@
 //   P4. `wrong lock order` is hunted on a real server (tests/scenarios/planted-lock-order.test.ts): the simulation has one
 //       session, which takes no lock in another order than itself.
 
-import type { Database, Row } from "@tessera/kernel";
+import type { Database } from "@tessera/kernel";
+import { changeFunctions, type FunctionChange } from "@tessera/testkit/changed-functions";
+import { inVain } from "@tessera/testkit/in-vain";
 
 export interface PlantedBug {
   readonly name: string;
   readonly says: string;
-  readonly replaced: readonly { readonly fn: string; readonly from: string; readonly to: string }[];
+  readonly replaced: readonly FunctionChange[];
   /** The seed below 200 that found it first when it was last hunted; tried first, so that a hunt is short. */
   readonly foundBy?: number;
   /** Around the database that the processes reach. */
@@ -108,7 +110,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         ...database,
         async query(text, values) {
           if (!text.includes("l0.suspend_plainly(") || ++steps % 6 !== 0) return await database.query(text, values);
-          return await answeredWithoutCommit(database, text, values);
+          return await inVain(database, (tx) => tx.query(text, values));
         },
       };
     },
@@ -217,50 +219,10 @@ export const WRONG_LOCK_ORDER: PlantedBug = {
 
 /** Plants the bug; what it answers takes it out again. */
 export async function plant(database: Database, bug: PlantedBug): Promise<() => Promise<void>> {
-  const originals = new Map<string, string>();
-  const changed = new Map<string, string>();
-  for (const { fn, from, to } of bug.replaced) {
-    const text = changed.get(fn) ?? (await definitionOf(database, fn));
-    if (!originals.has(fn)) originals.set(fn, text);
-    const found = text.split(from).length - 1;
-    if (found !== 1) throw new Error(`${bug.name}: the text to replace occurs ${found} times in l0.${fn}, not once`); // P1
-    changed.set(
-      fn,
-      text.replace(from, () => to),
-    );
-  }
+  const putBack = await changeFunctions(database, bug.replaced); // P1
   if (bug.script !== undefined) await database.script(bug.script.plant);
-  for (const text of changed.values()) await database.script(text);
   return async () => {
-    for (const text of originals.values()) await database.script(text);
+    await putBack();
     if (bug.script !== undefined) await database.script(bug.script.remove);
   };
-}
-
-async function definitionOf(database: Database, name: string): Promise<string> {
-  const rows = await database.query<{ text: string }>(
-    "select pg_get_functiondef(p.oid) as text from pg_proc p join pg_namespace n on n.oid = p.pronamespace where n.nspname = 'l0' and p.proname = $1",
-    [name],
-  );
-  const [row] = rows;
-  if (row === undefined || rows.length !== 1) throw new Error(`there are ${rows.length} functions l0.${name}`);
-  return row.text;
-}
-
-class TakenBack extends Error {}
-
-async function answeredWithoutCommit<R extends Row>(
-  database: Database,
-  text: string,
-  values: readonly unknown[] | undefined,
-): Promise<R[]> {
-  let answer: R[] = [];
-  const attempt = database.transaction(async (tx) => {
-    answer = await tx.query<R>(text, values);
-    throw new TakenBack();
-  });
-  await attempt.catch((error: unknown) => {
-    if (!(error instanceof TakenBack)) throw error;
-  });
-  return answer;
 }

@@ -1,13 +1,11 @@
 // Kernels with one mistake each: what the model test is worth is that it tells every one of them from the right one.
 // A mistake is a piece of text in one function of l0, replaced in the test's own database and put back afterwards.
 
+import { changeFunctions, type FunctionChange } from "@tessera/testkit/changed-functions";
 import type { Fixture } from "../fixture.ts";
 
-export interface Mistake {
+export interface Mistake extends FunctionChange {
   readonly says: string;
-  readonly in: string;
-  readonly from: string;
-  readonly to: string;
   /** The first sequence of the test's seed that tells. */
   readonly noticedAt: number;
 }
@@ -15,105 +13,105 @@ export interface Mistake {
 export const MISTAKES: readonly Mistake[] = [
   {
     says: "what a worker writes is not fenced by the epoch",
-    in: "refuse_worker",
+    fn: "refuse_worker",
     from: " or h.turn_epoch is distinct from (item ->> 'turn_epoch')::bigint",
     to: "",
     noticedAt: 3,
   },
   {
     says: "a step is committed whatever its epoch",
-    in: "suspend_on_calls",
+    fn: "suspend_on_calls",
     from: " or h.turn_epoch is distinct from i.turn_epoch then 'stale_epoch'",
     to: " then 'stale_epoch'",
     noticedAt: 0,
   },
   {
     says: "a report settles a call that the deadline or a crash settled before (no compare-and-set)",
-    in: "report_at",
+    fn: "report_at",
     from: "when c.wait_status <> 'waiting' then case when c.settled_by = 'report' then 'duplicate' else 'already_settled' end",
     to: "when c.wait_status <> 'waiting' and c.settled_by = 'report' then 'duplicate'",
     noticedAt: 10,
   },
   {
     says: "the lease of an executor never lapses",
-    in: "sweep_call",
+    fn: "sweep_call",
     from: "if alive_until > moment then",
     to: "if alive_until is not null then",
     noticedAt: 56,
   },
   {
     says: "a worker whose lease ran out may take turns",
-    in: "resume",
+    fn: "resume",
     from: "w.worker_id = i.worker_id and w.lease_until > moment and w.lapsed_at is null",
     to: "w.worker_id = i.worker_id",
     noticedAt: 9,
   },
   {
     says: "a call that somebody holds is given to the next who asks",
-    in: "open_call_at",
+    fn: "open_call_at",
     from: "when c.claimed_by is not null then 'already_claimed'",
     to: "when false then 'already_claimed'",
     noticedAt: 13,
   },
   {
     says: "an attempt that lost its lease may still report",
-    in: "report_at",
+    fn: "report_at",
     from: "when c.cap_sha256 is distinct from i.shown then",
     to: "when c.cap_sha256 is distinct from i.shown and not coalesce(i.shown = any (c.stale_caps), false) then",
     noticedAt: 32,
   },
   {
     says: "a call of effect once is run again after a crash",
-    in: "lapse_call",
+    fn: "lapse_call",
     from: "if c.effect = 'once' and not c.can_reconcile then",
     to: "if false then",
     noticedAt: 8,
   },
   {
     says: "the newest queued turn is dispatched first",
-    in: "dispatch_next",
+    fn: "dispatch_next",
     from: "order by i.queue_order limit 1",
     to: "order by i.queue_order desc limit 1",
     noticedAt: 4,
   },
   {
     says: "a call that waits out its back-off is given to whoever asks for work",
-    in: "claim_calls",
+    fn: "claim_calls",
     from: " and (c.attempt = 0 or c.rings > 0 or c.due_at <= moment)",
     to: "",
     noticedAt: 62,
   },
   {
     says: "an inactive project takes turns",
-    in: "enqueue_one",
+    fn: "enqueue_one",
     from: "if project_status <> 'active' then",
     to: "if false then",
     noticedAt: 14,
   },
   {
     says: "a project is deleted while turns of it are open",
-    in: "delete_project",
+    fn: "delete_project",
     from: "if open_turns > 0 then",
     to: "if false then",
     noticedAt: 0,
   },
   {
     says: "what a plain door left over is answered to somebody else",
-    in: "with_the_rest",
+    fn: "with_the_rest",
     from: "select json_agg(a.answer order by a.n)",
     to: "select json_agg(a.answer order by a.n desc)",
     noticedAt: 13,
   },
   {
     says: "a batch succeeds although a task of it failed",
-    in: "finish_batch",
+    fn: "finish_batch",
     from: " or (i.status = 'success') <> bool_and(t.status = 'success')",
     to: "",
     noticedAt: 3,
   },
   {
     says: "a plain door opens a call whose deadline has passed",
-    in: "open_plainly",
+    fn: "open_plainly",
     from: " and c.deadline_at > moment",
     to: "",
     noticedAt: 47,
@@ -121,13 +119,6 @@ export const MISTAKES: readonly Mistake[] = [
 ];
 
 /** Answers what puts the right function back. */
-export async function makeMistake(fixture: Fixture, mistake: Mistake): Promise<() => Promise<void>> {
-  const [row] = await fixture.query<{ text: string }>(
-    "select pg_get_functiondef(p.oid) as text from pg_proc p where p.pronamespace = 'l0'::regnamespace and p.proname = $1",
-    [mistake.in],
-  );
-  const right = row?.text ?? "";
-  if (right.split(mistake.from).length !== 2) throw new Error(`l0.${mistake.in} does not say once: ${mistake.from}`);
-  await fixture.store.database.script(right.replace(mistake.from, () => mistake.to));
-  return () => fixture.store.database.script(right);
+export function makeMistake(fixture: Fixture, mistake: Mistake): Promise<() => Promise<void>> {
+  return changeFunctions(fixture.store.database, [mistake]);
 }
