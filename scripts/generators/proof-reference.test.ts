@@ -27,6 +27,7 @@ test("a planted bug that nobody noticed stands out", () => {
   expect(page({ run: "planted", bugs: { skip_epoch_check: 12, no_key: null } })).toMatch(
     /`skip_epoch_check` \| 12 \|\n\| `no_key` \| \*\*not noticed\*\*/,
   );
+  expect(page({ run: "planted", bugs: {} })).toContain("../../tests/scenarios/planted-lock-order.test.ts");
 });
 
 test("a section without runs says so", () => {

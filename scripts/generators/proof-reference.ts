@@ -83,6 +83,9 @@ function plantedText(records: readonly PlantedRecord[]): string {
   return `Bugs built in on purpose, to see that the checks notice them. CI fails when one survives 200 seeds.
 Repeat: ${code("npm run sim -- --planted")}.
 
+One more, ${code("wrong_lock_order")}, needs sessions that wait for one another, which the simulation does not have. It is planted in a
+PostgreSQL and caught there, by [${code("planted-lock-order.test.ts")}](../../tests/scenarios/planted-lock-order.test.ts).
+
 ${table(["Bug", "Seeds until it was noticed"], rows)}`;
 }
 
