@@ -1,4 +1,7 @@
 // Whether a planted bug is found, and after how many seeds.
+//
+//   H1. A seed finds a bug if it breaks a rule with it and none without it. One that fails either way is an error: it says
+//       something about the product, and nothing about the bug.
 
 import { type PlantedBug, plant } from "./planted-bugs.ts";
 import { runSeed } from "./run-seed.ts";
@@ -14,6 +17,14 @@ export interface Hunt {
 }
 
 export async function huntBug(store: SimStore, bug: PlantedBug, seeds: Iterable<number>): Promise<Hunt> {
+  const hunt = await firstViolation(store, bug, seeds);
+  if (hunt.seed === null) return hunt;
+  const { violation } = await runSeed(store, hunt.seed); // H1
+  if (violation !== null) throw new Error(`seed ${hunt.seed} fails without ${bug.name}, too: ${violation}`);
+  return hunt;
+}
+
+async function firstViolation(store: SimStore, bug: PlantedBug, seeds: Iterable<number>): Promise<Hunt> {
   let ran = 0;
   await store.reset();
   const remove = await plant(store.database, bug);
