@@ -93,14 +93,15 @@ export class Cast {
     );
   }
 
-  /** Asks a process to end, as a rolling upgrade does; it ends when it has let go. */
-  stop(process: SimProcess): void {
+  /** Asks a process to end, as a rolling upgrade does; it ends when it has let go. False: it has not begun, or was asked. */
+  stop(process: SimProcess): boolean {
     const service = this.#services.get(process);
-    if (service === undefined) return;
+    if (service === undefined) return false;
     this.#services.delete(process);
     this.#world.log.add(`  ${process.name} is asked to stop`);
     const end = () => process.kill();
     service.stop({ graceMs: STOP_GRACE_MS }).then(end, end);
+    return true;
   }
 
   #startAgain(role: Role): void {

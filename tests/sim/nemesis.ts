@@ -34,11 +34,11 @@ export function startNemesis(world: CastWorld, cast: Cast): void {
     const victims = victimsOf(world, cast);
     if (victims.length > 0) {
       const untilMs = (range: readonly [number, number]) => scheduler.nowMs + random.between(...range);
-      if (faults.hits("process.stop")) cast.stop(random.pick(victims));
+      if (faults.draws("process.stop") && cast.stop(random.pick(victims))) faults.happened("process.stop");
       if (faults.hits("bus.partition")) for (const victim of victims) victim.busCutUntilMs = untilMs(CUT_MS);
       if (faults.hits("store.down")) for (const victim of victims) victim.storeDownUntilMs = untilMs(DOWN_MS);
     }
-    if (faults.hits("bus.wipe")) world.broker.wipe();
+    if (faults.draws("bus.wipe") && world.broker.wipe()) faults.happened("bus.wipe");
     schedule();
     if (!world.tail.isOpen && faults.hits("store.lost_tail")) return beginTail();
   }

@@ -67,7 +67,8 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     reached.add(`${door} ${outcome}`);
     if (outcome === "recovered") pauses.recoveredAtMs = scheduler.nowMs;
   };
-  const base = { onOutcome, scheduler, random, log, faults, ledger, store: fences.database, ids: new SeededIds(seed) };
+  const kept = { ledger, saidIds: new Set<string>() };
+  const base = { onOutcome, scheduler, random, log, faults, ...kept, store: fences.database, ids: new SeededIds(seed) };
   const lost: { readonly calls: Set<string>; readonly turns: Set<string> } = { calls: new Set(), turns: new Set() };
   const onLost = ({ calls, turns }: Lost) => {
     for (const call of calls) lost.calls.add(call);

@@ -58,10 +58,17 @@ function answerTo(world: ToolWorld, call: ModelCall): Say {
   return { text: "calling", tool_calls: [...calls, ...forks] };
 }
 
+/** An id that other steps and turns have used, too, or will. */
+function repeatedId({ random, faults, saidIds }: ToolWorld): string {
+  const id = `call_${random.int(0, 2)}`;
+  if (saidIds.has(id)) faults.happened("model.repeated_ids");
+  saidIds.add(id);
+  return id;
+}
+
 function toolCall(world: ToolWorld, name: string, n: number): ModelToolCall {
   const { random, faults } = world;
-  // An id that other steps and turns have used, too.
-  const id = faults.hits("model.repeated_ids") ? { id: `call_${random.int(0, 2)}` } : {};
+  const id = faults.draws("model.repeated_ids") ? { id: repeatedId(world) } : {};
   if (faults.hits("model.malformed")) {
     return {
       ...id,

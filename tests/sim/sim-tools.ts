@@ -19,6 +19,8 @@ export interface ToolWorld {
   readonly random: SimRandom;
   readonly faults: FaultPlan;
   readonly ledger: EffectLedger;
+  /** Ids that a model gave its calls itself. */
+  readonly saidIds: Set<string>;
 }
 
 /** The tools as `process` runs them. */

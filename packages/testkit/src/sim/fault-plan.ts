@@ -1,7 +1,8 @@
 // Which faults a seed meets, and how often. Drawn from the seed; each kind is on in some seeds and off in others, because
 // faults that are always on hide those that need calm (swarm testing).
 //
-//   F1. Every fault that happens is counted by its kind.
+//   F1. Every fault that happens is counted by its kind. One that may turn out to have had nothing to hit (a broker is wiped
+//       that was empty) is drawn first and counted by who knows.
 //   F2. After `heal` none happens any more.
 //   F3. A kind that was added later is drawn beside the others, so that seeds that do not meet it run as they did.
 
@@ -105,10 +106,20 @@ export class FaultPlan {
 
   /** Whether the fault happens on this occasion. */
   hits(kind: FaultKind): boolean {
+    const isDrawn = this.draws(kind);
+    if (isDrawn) this.happened(kind);
+    return isDrawn;
+  }
+
+  /** Whether the fault is tried on this occasion; who tries it says whether it `happened`. */
+  draws(kind: FaultKind): boolean {
     const chance = this.chances.get(kind);
-    if (chance === undefined || this.#isHealed || !this.#random.chance(chance)) return false;
-    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1); // F1
-    return true;
+    return chance !== undefined && !this.#isHealed && this.#random.chance(chance);
+  }
+
+  /** F1 */
+  happened(kind: FaultKind): void {
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
   }
 
   /** F2 */

@@ -5,6 +5,7 @@
 //   B2. A process that is cut off can neither publish nor be reached, and is still counted as a member: what it is handed is
 //       lost until its wait is over.
 //   B3. Wiped, the broker forgets what it had not delivered and what it waits to be answered.
+//   B4. A message counts as reordered when a later one of its durable has overtaken it, not when it was only held up.
 
 import {
   type Bus,
@@ -30,6 +31,9 @@ interface Durable {
   readonly pattern: string;
   readonly members: Set<Member>;
   kept: BusMessage[];
+  /** B4: how many messages it has taken, and the latest of them that was on its way to a member. */
+  taken: number;
+  latest: number;
 }
 
 const ACK_WAIT_MS = 30_000;
@@ -45,15 +49,21 @@ export class SimBroker {
   readonly #world: SimWorld;
   readonly #durables = new Map<string, Durable>();
   #generation = 0;
+  /** What is on its way, or delivered and not answered. */
+  #open = 0;
 
   constructor(world: SimWorld) {
     this.#world = world;
   }
 
-  /** B3 */
-  wipe(): void {
+  /** B3. False: there was nothing to forget. */
+  wipe(): boolean {
+    const durables = [...this.#durables.values()];
+    const hadAny = this.#open > 0 || durables.some(({ kept }) => kept.length > 0);
     this.#generation += 1;
-    for (const durable of this.#durables.values()) durable.kept = [];
+    this.#open = 0;
+    for (const durable of durables) durable.kept = [];
+    return hadAny;
   }
 
   busOf(process: SimProcess): Bus {
@@ -91,23 +101,32 @@ export class SimBroker {
     for (const durable of this.#durables.values()) {
       if (!matchesPattern(message.subject, durable.pattern)) continue;
       if (faults.hits("bus.drop")) continue;
+      const number = ++durable.taken;
       const copies = faults.hits("bus.duplicate") ? random.int(2, COPIES_MAX) : 1;
       for (let copy = 0; copy < copies; copy++) {
-        const delayMs = faults.hits("bus.delay")
+        const isLate = faults.hits("bus.delay");
+        const isHeldUp = !isLate && faults.draws("bus.reorder");
+        const delayMs = isLate
           ? random.between(...DELAY_MS)
-          : faults.hits("bus.reorder")
+          : isHeldUp
             ? random.between(0, REORDER_MS)
             : random.int(0, 2);
-        this.#route(durable, message, 1, delayMs);
+        this.#route(durable, message, 1, delayMs, () => {
+          if (isHeldUp && number < durable.latest) faults.happened("bus.reorder"); // B4
+          durable.latest = Math.max(durable.latest, number);
+        });
       }
     }
   }
 
-  #route(durable: Durable, message: BusMessage, deliveries: number, delayMs: number): void {
+  #route(durable: Durable, message: BusMessage, deliveries: number, delayMs: number, onWay?: () => void): void {
     const { scheduler, random } = this.#world;
     const generation = this.#generation;
+    this.#open += 1;
     scheduler.schedule(null, delayMs, `route ${durable.name}`, () => {
       if (generation !== this.#generation) return; // B3
+      this.#open -= 1;
+      onWay?.();
       if (durable.members.size === 0) {
         if (durable.kept.length < KEPT_MAX) durable.kept.push(message);
         return;
@@ -120,18 +139,27 @@ export class SimBroker {
     const { scheduler, random } = this.#world;
     const generation = this.#generation;
     let isAnswered = false;
-    const again = (delayMs: number) => {
-      if (isAnswered || generation !== this.#generation) return;
-      isAnswered = true;
-      if (deliveries < DELIVERIES_MAX) this.#route(durable, message, deliveries + 1, delayMs);
-    };
+    this.#open += 1;
+    /** Whether it was open until now. */
     const answered = () => {
+      if (isAnswered || generation !== this.#generation) return false;
       isAnswered = true;
+      this.#open -= 1;
+      return true;
+    };
+    const again = (delayMs: number) => {
+      if (answered() && deliveries < DELIVERIES_MAX) this.#route(durable, message, deliveries + 1, delayMs);
     };
     scheduler.schedule(null, ACK_WAIT_MS, `ack wait ${durable.name}`, () => again(0)); // B1
     scheduler.schedule(member.process, random.int(0, 1), `deliver ${durable.name}`, () => {
       if (member.process.isBusCut || !durable.members.has(member)) return; // B2
-      const delivery: Delivery = { ...message, deliveries, ack: answered, nak: (ms = 0) => again(ms), term: answered };
+      const delivery: Delivery = {
+        ...message,
+        deliveries,
+        ack: () => void answered(),
+        nak: (ms = 0) => again(ms),
+        term: () => void answered(),
+      };
       void handle(member.handler, delivery).then(answered, () => again(THROW_DELAY_MS));
     });
   }
@@ -149,7 +177,7 @@ export class SimBroker {
   #durableOf({ durable: name, pattern }: SubscribeOptions): Durable {
     const known = this.#durables.get(name);
     if (known !== undefined) return known;
-    const durable: Durable = { name, pattern, members: new Set(), kept: [] };
+    const durable: Durable = { name, pattern, members: new Set(), kept: [], taken: 0, latest: 0 };
     this.#durables.set(name, durable);
     return durable;
   }

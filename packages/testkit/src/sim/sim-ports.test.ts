@@ -134,6 +134,43 @@ describe("the bus of the simulation", () => {
     }
   });
 
+  it("was wiped only if there was something to forget: kept, on its way, or not answered yet", async () => {
+    for (const answer of ["ack", "none"] as const) {
+      const { world, process, runUntil } = fixture([]);
+      const broker = new SimBroker(world);
+      await heardBy(broker.busOf(process("member")), "member", [], answer);
+      expect(broker.wipe()).toBe(false);
+      void broker.busOf(process("publisher")).publish([MESSAGE]);
+      expect(broker.wipe()).toBe(true);
+      void broker.busOf(process("publisher")).publish([MESSAGE]);
+      await runUntil(100);
+      expect(broker.wipe()).toBe(answer === "none");
+      expect(broker.wipe()).toBe(false);
+    }
+  });
+
+  it("has reordered a message when a later one has overtaken it, and a lone one never", async () => {
+    for (const count of [1, 100]) {
+      const { world, faults, process, runUntil } = fixture(["bus.reorder"]);
+      const broker = new SimBroker(world);
+      const heard: string[] = [];
+      await broker.busOf(process("member")).subscribe(SUBSCRIPTION, ({ data, ack }) => {
+        heard.push(new TextDecoder().decode(data));
+        return ack();
+      });
+      const publisher = broker.busOf(process("publisher"));
+      const sent = Array.from({ length: count }, (_, n) => String(n));
+      for (const text of sent) void publisher.publish([{ ...MESSAGE, data: new TextEncoder().encode(text) }]);
+      await runUntil(1_000);
+      expect(heard.toSorted()).toEqual(sent.toSorted());
+      const overtaken = heard.filter((text, at) => heard.slice(0, at).some((other) => Number(other) > Number(text)));
+      const reordered = faults.counts.get("bus.reorder") ?? 0;
+      if (count === 1) expect(reordered).toBe(0);
+      else expect(reordered).toBeGreaterThan(0);
+      expect(reordered).toBeLessThanOrEqual(overtaken.length);
+    }
+  });
+
   it("refuses to publish for a process that is cut off, and reaches it only later", async () => {
     const { world, process, runUntil } = fixture([]);
     const broker = new SimBroker(world);
