@@ -61,6 +61,7 @@ const FORGED: readonly (readonly [string, string, Forge])[] = [
   ["in another trace", "protocol_violation", () => ({ traceparent: `00-${"ab".repeat(16)}-${"cd".repeat(8)}-01` })],
   ["of another agent", "protocol_violation", () => ({ agent_id: "agent_other" })],
   ["of another turn", "protocol_violation", () => ({ agent_turn_id: "turn_other" })],
+  ["of an earlier epoch", "stale_epoch", ({ mine }) => ({ turn_epoch: mine.call.turn_epoch - 1 })],
   ["of a later epoch", "stale_epoch", () => ({ turn_epoch: 999 })],
   ["that says it timed out", "forbidden", () => ({ message_type: "timeout" })],
   ["that points to another call's result", "protocol_violation", ({ otherCard }) => pointer(otherCard)],
@@ -74,7 +75,7 @@ describe.each<TestEngine>(["pglite", "postgres"])("a forged report, on %s", (eng
 
   async function held(world: CallWorld, options: { readonly loses?: boolean } = {}): Promise<Held & { first: string }> {
     const { kernel, project } = world;
-    const committed = await world.commit({ effect: "idempotent", attempts_max: 3 });
+    const committed = await world.commit({ effect: "idempotent", attempts_max: 3 }, { isSecond: true });
     const ticket = committed.command.headers[HEADERS.call_ticket] ?? "";
     const { tool_call_id } = committed;
     const ask = { project_id: project, tool_call_id, ticket, executor: "e1", principal: PRINCIPAL };
@@ -110,6 +111,7 @@ describe.each<TestEngine>(["pglite", "postgres"])("a forged report, on %s", (eng
     if (saved.outcome === "rejected") throw new Error(saved.code);
     scene = { world, mine, other, foreign, earlier: mine.first, otherCard: saved.tool_result_card_id };
     expect(scene.earlier).not.toBe(mine.call.capability);
+    expect(mine.call.turn_epoch, "so that there is an earlier epoch").toBeGreaterThan(1);
   });
   afterAll(async () => {
     await scene.world.expectSafe();
@@ -141,9 +143,12 @@ describe.each<TestEngine>(["pglite", "postgres"])("a forged report, on %s", (eng
   it("is told apart from a true one that comes a thousand times at once: one is accepted, 999 are duplicates", async () => {
     const { world } = scene;
     const { report } = await held(world);
-    const before = process.cpuUsage();
+    const [before, startedAt] = [process.cpuUsage(), performance.now()];
     const answers = await Promise.all(Array.from({ length: 1_000 }, () => world.kernel.report(report)));
-    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(2_000);
+    const [cpuMs, ms] = [process.cpuUsage(before).user / 1_000, performance.now() - startedAt];
+    console.info(`${engine}: a thousand twins in ${Math.round(ms)} ms, ${Math.round(cpuMs)} ms of CPU time`);
+    expect(cpuMs).toBeLessThan(2_000);
+    expect(ms, "of the clock, on a machine that may be busy").toBeLessThan(10_000);
     const outcomes = answers.map(({ outcome }) => outcome);
     expect(outcomes.filter((outcome) => outcome === "accepted")).toHaveLength(1);
     expect(outcomes.filter((outcome) => outcome === "duplicate")).toHaveLength(999);

@@ -11,7 +11,7 @@ const EXECUTOR = "packages/executor/src";
 
 // biome-ignore format: one threat per line
 export const THREATS: readonly Threat[] = [
-  { threat: "A forged report", holds: "A capability per attempt, kept as a hash, and the principal that claimed; 23 variants on both engines change no row and leave one line in the audit", tests: ["tests/security/report-forgery.test.ts", "packages/kernel/test/report-codes.test.ts", `${SERVER}/reports.test.ts`] },
+  { threat: "A forged report", holds: "A capability per attempt, kept as a hash, and the principal that claimed; 24 variants on both engines change no row and leave one line in the audit", tests: ["tests/security/report-forgery.test.ts", "packages/kernel/test/report-codes.test.ts", `${SERVER}/reports.test.ts`] },
   { threat: "A forged command", holds: "A ticket per call and attempt; without it nothing runs and nothing settles", tests: ["tests/tools/commands.test.ts", "packages/kernel/test/open-call.test.ts"] },
   { threat: "One tenant reaching another", holds: "Every route with another's ids and another's keys; streams, bus, and the last word after a deletion", tests: [`${SERVER}/isolation.test.ts`, `${SERVER}/rights.test.ts`, "tests/security/tenants.test.ts", "packages/kernel/test/projects.test.ts"] },
   { threat: "A NATS user that leaves its role", holds: "One user per role, everything denied that is not listed; inboxes of their own", tests: ["tests/scale/nats-permissions.test.ts"] },

@@ -99,13 +99,18 @@ export class CallWorld {
       : null;
   }
 
-  /** A turn that waits for one call, and the command that was published for it. */
-  async commit(draft: Partial<CallDraft> = {}): Promise<CommittedCall> {
+  /** A turn that waits for one call, and the command that was published for it. `isSecond`: its agent has ended one before. */
+  async commit(draft: Partial<CallDraft> = {}, options: { readonly isSecond?: boolean } = {}): Promise<CommittedCall> {
     const { kernel, ids, project } = this;
     const agent_id = ids.mint("agent");
     const profile_box_id = ids.mint("box");
     await kernel.putBox({ project_id: project, box_id: profile_box_id });
     await kernel.putAgent({ project_id: project, agent_id, worker_target: "nobody", profile_box_id });
+    if (options.isSecond === true) {
+      const agent_turn_id = ids.mint("turn");
+      await kernel.enqueueTurn({ project_id: project, agent_id, agent_turn_id });
+      await kernel.stopTurn({ project_id: project, agent_turn_id });
+    }
     await kernel.enqueueTurn({ project_id: project, agent_id });
     const turn = await kernel.resume({ project_id: project, agent_id, worker_id: await this.#workerId() });
     if (turn.outcome !== "accepted") throw new Error(`not taken: ${JSON.stringify(turn)}`);

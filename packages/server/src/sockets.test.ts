@@ -1,6 +1,7 @@
 // What only a real socket shows: bodies that never end, headers that never come, bytes that are no HTTP.
 
 import { connect, type Socket } from "node:net";
+import { gzipSync } from "node:zlib";
 import { HTTP_BODY_BYTES_MAX } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
@@ -109,7 +110,12 @@ describe("a body over a socket", () => {
 
   it("H6: that is a compressed bomb is refused unread", async () => {
     const client = new RawClient(fx.server);
-    client.head(CLAIM, "Content-Type: application/json", "Content-Encoding: gzip", "Content-Length: 1000000");
+    const bomb = gzipSync(Buffer.alloc(32 * HTTP_BODY_BYTES_MAX));
+    expect(bomb.length, "small enough to be read, were it not a bomb").toBeLessThan(HTTP_BODY_BYTES_MAX / 4);
+    // One byte is never sent: a body that has come whole would leave the connection as it was.
+    const length = `Content-Length: ${bomb.length + 1}`;
+    client.head(CLAIM, "Content-Type: application/json", "Content-Encoding: gzip", length);
+    client.socket.write(bomb);
     await client.answered(413);
     await fx.clock.advance(2_000);
     await client.closed();
@@ -131,12 +137,19 @@ describe("a client over a socket", () => {
   });
 
   it("H18: that sends its headers byte by byte is closed, and so is one that sends nothing", async () => {
-    const server = await fx.another({ limits: { headersTimeoutMs: 200, requestTimeoutMs: 300, timeoutCheckMs: 50 } });
+    const server = await fx.another({ limits: { headersTimeoutMs: 400, requestTimeoutMs: 500, timeoutCheckMs: 50 } });
     const slow = new RawClient(server);
     const silent = new RawClient(server);
-    slow.socket.write("POST / HTTP/1.1\r\nHo");
+    const head = `POST / HTTP/1.1\r\nHost: localhost\r\nX-A: ${"a".repeat(10_000)}`;
+    let sent = 0;
+    // A byte comes every few milliseconds until the server has had enough of it.
+    const drip = setInterval(() => {
+      if (slow.received === "" && !slow.isClosed) slow.socket.write(head.charAt(sent++));
+    }, 10);
     await Promise.all([slow.closed(), silent.closed()]);
+    clearInterval(drip);
     expect(slow.received).toContain("408");
+    expect(sent, "bytes that came one by one").toBeGreaterThan(3);
     await server.close();
   });
 
