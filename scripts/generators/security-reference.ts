@@ -15,13 +15,14 @@ const link = (file: string) => `[${code(file)}](../../${file})`;
 
 function securityPage(): string {
   const files = Object.values(FILES).toSorted();
-  const inputs = BOUNDARIES.flatMap(({ rows }) => rows.flatMap(({ shown }) => shown.flatMap(([, , ...says]) => says)));
+  const words = BOUNDARIES.flatMap(({ rows }) => rows.flatMap(({ shown }) => shown.flatMap(([, , ...says]) => says)));
   return `${NOTICE}
 
 # Security
 
 What is tried against Tessera in its tests, and what comes of it. Every line names the test that would go red; a test of its own
-(${link("tests/security/rows.test.ts")}) holds that each of them exists and sends what the line says. Who trusts whom, and why, is in
+(${link("tests/security/rows.test.ts")}) holds that each of them exists, is run, and has the line's input and answer in its text; that it sends the one and expects the
+other is for its reader to see. Who trusts whom, and why, is in
 [ARCHITECTURE.md](../../ARCHITECTURE.md#trust).
 
 - [Threats](#threats)
@@ -41,8 +42,8 @@ ${table(
 
 What is refused is answered with one structured error, without stack, SQL or secret, and changes no row of the store but audit and dead
 letters: the tables of tests behind N, H, Y, C and R compare the whole store around each input, and those of N, H, Y and R also bound
-what the answer costs to a second of CPU time. The process stays up: the next input comes to the same one. ${BOUNDARIES.flatMap(({ rows }) => rows).length} rows,
-${inputs.length} inputs and answers that are looked for in the tests.
+what the answer costs to a second of CPU time. The process stays up: the next input comes to the same one. ${BOUNDARIES.flatMap(({ rows }) => rows).length} rows;
+${words.length} pieces of text (inputs, codes, limits) are looked for in their tests.
 
 ${BOUNDARIES.map(({ letter, name, rows }) => `### ${letter}: ${name}\n\n${table(["Row", "Input", "Answer", "Shown by"], rows.map(cellsOf))}`).join("\n\n")}
 
