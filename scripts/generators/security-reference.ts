@@ -2,7 +2,7 @@
 
 import { MAY_PUBLISH, NEVER_HEARD, NEVER_PUBLISHED } from "../../tests/scale/nats-rights.ts";
 import { DATABASE_ROLES, FUNCTIONS, TABLES } from "../../tests/security/database-rights.ts";
-import { BOUNDARIES, FILES, type Row } from "../../tests/security/rows/index.ts";
+import { BOUNDARIES, conditionOf, FILES, type Row } from "../../tests/security/rows/index.ts";
 import { NOT_BUILT, THREATS } from "../../tests/security/threats.ts";
 import { code, type Generator, NOTICE, table } from "./generator.ts";
 
@@ -21,7 +21,8 @@ function securityPage(): string {
 # Security
 
 What is tried against Tessera in its tests, and what comes of it. Every line names the test that would go red; a test of its own
-(${link("tests/security/rows.test.ts")}) holds that each of them exists, is run, and has the line's input and answer in its text; that it sends the one and expects the
+(${link("tests/security/rows.test.ts")}) holds that each of them exists, is run
+(everywhere, or where the line says), and has the line's input and answer in its text; that it sends the one and expects the
 other is for its reader to see. Who trusts whom, and why, is in
 [ARCHITECTURE.md](../../ARCHITECTURE.md#trust).
 
@@ -92,10 +93,12 @@ ${NOT_BUILT.map(({ what, why }) => `- **${what}** ${why}`).join("\n")}
 /** Titles of one file together, in the order of the row. */
 function cellsOf({ id, input, answer, shown }: Row): string[] {
   const byFile = new Map<string, string[]>();
-  for (const [file, title] of shown) byFile.set(FILES[file], [...(byFile.get(FILES[file]) ?? []), title]);
-  const tests = [...byFile].map(
-    ([file, titles]) => `${code(file.split("/").at(-1) ?? file)}: ${titles.map(quoted).join("; ")}`,
-  );
+  for (const [file, title] of shown) {
+    const runs = conditionOf(file, title);
+    const text = `${quoted(title)}${runs === null ? "" : ` (${runs})`}`;
+    byFile.set(FILES[file], [...(byFile.get(FILES[file]) ?? []), text]);
+  }
+  const tests = [...byFile].map(([file, titles]) => `${code(file.split("/").at(-1) ?? file)}: ${titles.join("; ")}`);
   return [id, input, answer, tests.join(" · ")];
 }
 

@@ -6,18 +6,21 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseAst } from "vitest/node";
-import { BOUNDARIES, FILES, type FileName } from "./rows/index.ts";
+import { BOUNDARIES, CONDITIONAL, conditionOf, FILES, type FileName } from "./rows/index.ts";
 import { THREATS } from "./threats.ts";
 
 const ROOT = join(import.meta.dirname, "../..");
 const TEST_CALL = /^(it|test|describe)\b/;
 const NOT_RUN = /^(it|test|describe)(\.\w+)*\.(skip|todo|fails)\b/;
+const RUN_IF = /^(it|test|describe)(\.\w+)*\.(runIf|skipIf)\(/;
 
 interface Case {
   /** The title, or the texts of a table's row. */
   readonly titles: readonly string[];
   /** The whole test, or the table's row. */
   readonly source: string;
+  /** It, or what it is in, is skipped on some machines. */
+  readonly isConditional: boolean;
 }
 
 interface SyntaxNode {
@@ -36,14 +39,17 @@ function casesOf(file: string): Case[] {
     return node.type === "TemplateLiteral" ? [sourceOf(node)] : [];
   };
   const cases: Case[] = [];
+  let isConditional = false;
   const add = (node: SyntaxNode, texts: readonly SyntaxNode[]) => {
     const titles = texts.flatMap(titleOf);
-    if (titles.length > 0) cases.push({ titles, source: sourceOf(node) });
+    if (titles.length > 0) cases.push({ titles, source: sourceOf(node), isConditional });
   };
   const visit = (node: SyntaxNode): void => {
+    const isOutside = isConditional;
     if (node.type === "CallExpression") {
       const callee = sourceOf(node.callee as SyntaxNode);
       if (NOT_RUN.test(callee)) return;
+      isConditional ||= RUN_IF.test(callee);
       if (TEST_CALL.test(callee)) add(node, (node.arguments as SyntaxNode[]).slice(0, 1));
     } else if (node.type === "ArrayExpression") {
       add(
@@ -57,6 +63,7 @@ function casesOf(file: string): Case[] {
       );
     }
     for (const child of Object.values(node).flat()) if (isNode(child)) visit(child);
+    isConditional = isOutside;
   };
   visit(parseAst(text, { lang: "ts" }) as unknown as SyntaxNode);
   return cases;
@@ -91,6 +98,13 @@ describe("the index of faults.md §6", () => {
     expect(said.length).toBeGreaterThan(250);
   });
 
+  it("has a condition of no test that no row names", () => {
+    const named = BOUNDARIES.flatMap(({ rows }) => rows.flatMap(({ shown }) => shown));
+    const isNamed = ({ file, title }: (typeof CONDITIONAL)[number]) =>
+      named.some((shown) => shown[0] === file && shown[1] === title);
+    expect(CONDITIONAL.filter((each) => !isNamed(each))).toEqual([]);
+  });
+
   it.each(BOUNDARIES.flatMap(({ rows }) => rows.map((row) => [row.id, row] as const)))(
     "%s is shown by tests that are there and say what it asks for",
     (_, { shown }) => {
@@ -100,6 +114,8 @@ describe("the index of faults.md §6", () => {
         const lacking = titled.map(({ source }) => says.filter((word) => !source.includes(word)));
         const least = lacking.toSorted((a, b) => a.length - b.length)[0];
         expect(least, `what "${title}" of ${FILES[file]} does not say`).toEqual([]);
+        const isSkipped = titled.every(({ isConditional }) => isConditional);
+        expect(conditionOf(file, title) !== null, `"${title}" of ${FILES[file]} is skipped somewhere`).toBe(isSkipped);
       }
     },
   );

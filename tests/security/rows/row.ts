@@ -24,6 +24,16 @@ export const FILES = {
 } as const;
 export type FileName = keyof typeof FILES;
 
+/** Titles of tests that do not run everywhere, and where they do. */
+export const CONDITIONAL: readonly { readonly file: FileName; readonly title: string; readonly runs: string }[] = [
+  { file: "shell", title: "cannot fork without end", runs: "where bubblewrap works" },
+];
+
+/** Null: everywhere. */
+export function conditionOf(file: FileName, title: string): string | null {
+  return CONDITIONAL.find((each) => each.file === file && each.title === title)?.runs ?? null;
+}
+
 /** A file, the title of a test or of a row of its table, and words that stand in that test: the input, the answer. */
 export type Shown = readonly [file: FileName, title: string, ...says: readonly [string, ...string[]]];
 
