@@ -89,7 +89,7 @@ export type ProofRecord = SimulationRecord | PlantedRecord | ModelRecord | FuzzR
 const ROOT = join(import.meta.dirname, "../..");
 export const PROOF_FILE = join(ROOT, "proof/runs.jsonl");
 
-export async function appendProof(record: ProofRecord, file = PROOF_FILE, at: Stamp = stamp()): Promise<void> {
+export async function appendProof(record: ProofRecord, file: string, at: Stamp): Promise<void> {
   await mkdir(dirname(file), { recursive: true });
   await appendFile(file, `${JSON.stringify({ ...record, ...at })}\n`);
 }
