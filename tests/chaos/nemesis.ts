@@ -29,11 +29,14 @@ export interface NemesisOptions {
   readonly measures: Measures;
   readonly seed: number;
   readonly untilMs: number;
+  /** The time is not over before so many faults have happened. */
+  readonly faultsMin: number;
   readonly onStruck: (struck: Struck) => void;
 }
 
 /** Resolves when the time is over and the last fault is healed. */
-export async function rage({ world, measures, seed, untilMs, onStruck }: NemesisOptions): Promise<void> {
+export async function rage(options: NemesisOptions): Promise<void> {
+  const { world, measures, seed, untilMs, faultsMin, onStruck } = options;
   const random = seededRandom(seed);
   const pick = <T>(from: readonly T[]): T => {
     const picked = from[Math.floor(random() * from.length)];
@@ -41,14 +44,16 @@ export async function rage({ world, measures, seed, untilMs, onStruck }: Nemesis
     return picked;
   };
   const beganMs = performance.now();
+  let count = 0;
   for (const fault of deal(random)) {
     await delay(REST_MS.min + random() * (REST_MS.max - REST_MS.min));
     const atMs = performance.now();
-    if (atMs >= untilMs) return;
+    if (atMs >= untilMs && count >= faultsMin) return;
     const hit = await fault.strike({ world, measures, pick }).catch((error: unknown) => {
       const text = error instanceof Error ? error.message : String(error);
       throw new Error(`${fault.kind}: ${text}`, { cause: error }); // N2
     });
+    count += 1;
     onStruck({ kind: fault.kind, hit, atMs: atMs - beganMs, tookMs: performance.now() - atMs });
   }
 }

@@ -17,6 +17,8 @@ import { Workload } from "./workload.ts";
 
 export interface ChaosOptions extends WorldOptions {
   readonly seconds: number;
+  /** Longer, until so many faults have happened. */
+  readonly faultsMin?: number;
   readonly onProgress?: (progress: ChaosProgress) => void;
 }
 
@@ -71,7 +73,7 @@ async function chaosIn(world: ChaosWorld, options: ChaosOptions): Promise<ChaosR
   const fail = (error: unknown) => {
     violations.push(error instanceof Error ? error.message : String(error)); // R2
   };
-  await rage({ world, measures, seed, untilMs, onStruck }).catch(fail);
+  await rage({ world, measures, seed, untilMs, faultsMin: options.faultsMin ?? 0, onStruck }).catch(fail);
   const ragedMs = performance.now() - beganMs;
   violations.push(...measures.late());
   violations.push(...(await conclude(world, workload).catch((error: unknown) => [String(error)])));
