@@ -12,6 +12,7 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { type ChaosProgress, type ChaosResult, runChaos } from "../tests/chaos/run-chaos.ts";
 import { runThroughput, type ThroughputResult } from "../tests/chaos/throughput.ts";
+import { tellFlagMistakes, wholeNumber } from "./proof/flags.ts";
 import {
   appendProof,
   type ChaosRecord,
@@ -20,10 +21,10 @@ import {
   stamp,
   type ThroughputRecord,
 } from "./proof/record.ts";
-import { wholeNumber } from "./proof/whole-number.ts";
 
 const EXIT_INTERRUPTED = 130;
 
+tellFlagMistakes();
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },

@@ -22,12 +22,13 @@ import { PLANTED_BUGS } from "../tests/sim/planted-bugs.ts";
 import { runSeeds, seedsFrom } from "../tests/sim/run-seeds.ts";
 import { failureText, SeedTally } from "../tests/sim/seed-report.ts";
 import { openSimStore } from "../tests/sim/store.ts";
+import { FlagMistake, tellFlagMistakes, wholeNumber } from "./proof/flags.ts";
 import { appendProof, PROOF_FILE, readProof, stamp } from "./proof/record.ts";
 import { chunksOf, unproven } from "./proof/seed-chunks.ts";
-import { wholeNumber } from "./proof/whole-number.ts";
 
 const HUNT_SEEDS_MAX = 200;
 
+tellFlagMistakes();
 const { values } = parseArgs({
   options: {
     seed: { type: "string", default: "1" },
@@ -43,7 +44,7 @@ const { values } = parseArgs({
 });
 
 const only = values.only === undefined ? null : faultKinds(values.only);
-if (values.report && only !== null) throw new Error("--report is about all faults: it does not go with --only");
+if (values.report && only !== null) throw new FlagMistake("--report is about all faults: it does not go with --only");
 const stamped = values.report ? stamp() : null;
 const isSafe = values.planted ? await huntAll() : await runAll();
 process.exitCode = isSafe ? 0 : 1;
@@ -114,7 +115,7 @@ function faultKinds(text: string): FaultKind[] {
     .filter(Boolean);
   return names.map((name) => {
     const kind = FAULT_KINDS.find((each) => each === name);
-    if (kind === undefined) throw new Error(`--only: ${name} is no fault; there are ${FAULT_KINDS.join(", ")}`);
+    if (kind === undefined) throw new FlagMistake(`--only: ${name} is no fault; there are ${FAULT_KINDS.join(", ")}`);
     return kind;
   });
 }

@@ -1,0 +1,19 @@
+// The flags of the proof's commands. A mistake in one is told in a line, without a stack, and ends the command with 2.
+
+/** What whoever typed the command can mend. */
+export class FlagMistake extends Error {}
+
+export function wholeNumber(name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 0) throw new FlagMistake(`--${name} must be a whole number, not ${text}`);
+  return value;
+}
+
+/** To be called first: flags are read at the top of a command, where nobody catches. */
+export function tellFlagMistakes(): void {
+  process.on("uncaughtException", (error: NodeJS.ErrnoException) => {
+    if (!(error instanceof FlagMistake) && error.code?.startsWith("ERR_PARSE_ARGS") !== true) throw error;
+    console.error(`${error.message}\nThe flags are listed at the top of ${process.argv[1]}.`);
+    process.exit(2);
+  });
+}
