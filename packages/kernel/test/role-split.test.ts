@@ -131,7 +131,10 @@ if (needsRoles)
     it("a worker takes a turn through its whole life, with children, a batch and what its bundle brings", async () => {
       const node = kernelOf("worker");
       await checkSchema(databaseOf("worker"));
-      expect(await node.putProject({ project_id: "bundle" })).toMatchObject({ outcome: "accepted" });
+      const bundle = { project_id: "bundle", expected_revision: null };
+      expect(await node.putProject(bundle)).toMatchObject({ outcome: "accepted" });
+      // Two workers that start at once on a new store both try; the second may not change the row, and need not.
+      expect(await node.putProject(bundle)).toMatchObject({ outcome: "rejected", code: "precondition_failed" });
       const definition = { tool_name: "echo__run", target_subject: SUBJECT, after_execution: "suspend" } as const;
       expect(await node.putTool({ project_id: PROJECT, ...definition })).toMatchObject({ outcome: "accepted" });
       const box_id = fx.ids.mint("box");

@@ -17,7 +17,9 @@ export async function storeTools(
   projectId: string,
   definitions: readonly ToolDefinition[],
 ): Promise<StoredTool[]> {
-  if ((await kernel.reads.project(projectId)) === null) await kernel.putProject({ project_id: projectId });
+  // Another node may make it meanwhile; then it stays as that one made it, which is all that a worker's login may do to it.
+  if ((await kernel.reads.project(projectId)) === null)
+    await kernel.putProject({ project_id: projectId, expected_revision: null });
   const stored: StoredTool[] = [];
   for (const definition of definitions) {
     const outcome = await kernel.putTool({ project_id: projectId, ...definition } as Parameters<
