@@ -37,8 +37,9 @@ export class Servers {
     const own: OwnServer[] = [];
     try {
       for (const name of needs) {
-        if (name === "postgres") flags.push("--postgres", await this.#emptyDatabase());
-        else if (name === "nats") flags.push("--nats", await this.#emptyBroker());
+        if (name === "postgres")
+          flags.push("--postgres", await this.#emptyDatabase(), ...pidFlag(name, this.#postgres));
+        else if (name === "nats") flags.push("--nats", await this.#emptyBroker(), ...pidFlag(name, this.#nats));
         else {
           const start = this.#others[name];
           if (start === undefined) throw new Error(`nothing here starts ${name}`);
@@ -76,4 +77,9 @@ export class Servers {
     else await this.#nats.restart({ wipe: true }); // V1
     return this.#nats.url;
   }
+}
+
+/** So that a program can tell how much CPU the server used for it (cpu-per-call.ts). */
+function pidFlag(name: ServerName, server: { readonly pid: number } | null): string[] {
+  return server === null || process.platform !== "linux" ? [] : [`--${name}-pid`, String(server.pid)];
 }

@@ -6,20 +6,11 @@
 import type { Effect } from "@tessera/kernel";
 import type { Figures } from "../statistics.ts";
 import { openCallLanes, serveEcho } from "./call-lanes.ts";
+import { startCpuMeter } from "./cpu-per-call.ts";
 import { costFigures } from "./database-cost.ts";
 import { loadFigures, measureLoad } from "./load.ts";
 import { openWorld } from "./postgres-world.ts";
-import {
-  answerQuestions,
-  concurrencies,
-  cpuMicroseconds,
-  flags,
-  needed,
-  role,
-  seconds,
-  startSecond,
-  tell,
-} from "./program.ts";
+import { answerQuestions, concurrencies, flags, needed, role, seconds, startSecond, tell } from "./program.ts";
 
 const LANES_MAX = 256;
 const world = await openWorld({ postgres: needed("postgres"), nats: flags.nats });
@@ -33,7 +24,7 @@ if (role === "tool") {
   for (const concurrency of concurrencies) {
     const prefix = `c${concurrency}_`;
     const used = lanes.slice(0, concurrency);
-    const before = { agent: cpuMicroseconds(), tool: await service.ask<number>("cpu") };
+    const meter = await startCpuMeter("agent", "tool", service);
     let calls = 0;
     const counted = async (lane: (typeof used)[number]) => {
       await call(lane);
@@ -43,14 +34,8 @@ if (role === "tool") {
     if (flags.cost) {
       figures = { ...figures, ...(await costFigures(prefix, needed("postgres"), measure, () => calls)) };
     } else {
-      figures = { ...figures, ...loadFigures(prefix, await measure()) };
-      const agentCpu = cpuMicroseconds() - before.agent;
-      const toolCpu = (await service.ask<number>("cpu")) - before.tool;
-      figures = {
-        ...figures,
-        [`${prefix}agent_cpu_us`]: Math.round(agentCpu / calls),
-        [`${prefix}tool_cpu_us`]: Math.round(toolCpu / calls),
-      };
+      const load = loadFigures(prefix, await measure());
+      figures = { ...figures, ...load, ...(await meter.perCall(prefix, calls)) };
     }
   }
   tell(figures);

@@ -4,6 +4,7 @@
 import { connect } from "@nats-io/transport-node";
 import pg from "pg";
 import type { Figures } from "../statistics.ts";
+import { startCpuMeter } from "./cpu-per-call.ts";
 import { BATCHED, FLOOR_AGENTS, FLOOR_CALL, FLOOR_RESULT, FLOOR_SCHEMA } from "./floor-statements.ts";
 import { loadFigures, measureLoad } from "./load.ts";
 import { naturalBatch } from "./natural-batch.ts";
@@ -81,7 +82,11 @@ async function runAgent(): Promise<void> {
   let figures: Figures = {};
   for (const concurrency of concurrencies) {
     const lanes = Array.from({ length: concurrency }, () => null);
-    figures = { ...figures, ...loadFigures(`c${concurrency}_`, await measureLoad(lanes, seconds, call)) };
+    const prefix = `c${concurrency}_`;
+    const meter = await startCpuMeter("agent", "tool", executor);
+    const before = last;
+    const load = loadFigures(prefix, await measureLoad(lanes, seconds, call));
+    figures = { ...figures, ...load, ...(await meter.perCall(prefix, (last - before) / 2)) };
   }
   tell(figures);
   executor.end();

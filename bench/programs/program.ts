@@ -14,6 +14,8 @@ const { values } = parseArgs({
   options: {
     postgres: TEXT,
     nats: TEXT,
+    "postgres-pid": TEXT,
+    "nats-pid": TEXT,
     redis: TEXT,
     restate: TEXT,
     seconds: TEXT,

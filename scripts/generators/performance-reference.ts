@@ -132,21 +132,36 @@ function figuresTable({ works, failures }: Results): string {
 
 function limitsSection(bench: Results | null): string {
   const cost = bench?.works.cost?.figures;
-  const durable = bench?.works["durable-once"]?.figures;
   const paid =
     cost === undefined
       ? ""
       : ` Counted in this run: ${median(cost.c1_statements_per_call)} statements, ${median(cost.c1_commits_per_call)} commits, ${median(cost.c1_rows_per_call)} rows and ${median(cost.c1_wal_bytes_per_call)} bytes of WAL per call alone; with 64 at once ${median(cost.c64_statements_per_call)} statements and ${median(cost.c64_commits_per_call)} commits.`;
-  const cpu =
-    durable === undefined
-      ? ""
-      : ` With 64 at once the agent's process used ${median(durable.c64_agent_cpu_us)} µs and the tool's ${median(durable.c64_tool_cpu_us)} µs of CPU per call; the rest of the cores was the database's.`;
   return `- **One at a time, the commits.** A call takes four: the call, the claim, the result, its application; the floor takes three,
   because nobody claims. A tool of effect \`read\` does not wait for the disk when it is claimed. An inline call takes two.${paid}
 - **Many at once, the CPU.** Statements of concurrent turns are batched, so commits are shared, and what is left is the work
-  of PostgreSQL per row: its number, its width, its indexes.${cpu}
+  of PostgreSQL per row: its number, its width, its indexes. The table shows where a call's CPU time goes.
 - **Without NATS, the notifications.** LISTEN/NOTIFY takes a lock at each commit that notifies; one at a time it is as fast as
-  a broker.`;
+  a broker.
+
+${cpuTable(bench)}`;
+}
+
+/** Where a call's CPU time goes with 64 at once, beside the floor's. */
+function cpuTable(bench: Results | null): string {
+  const works = { Tessera: bench?.works["durable-once"]?.figures, "The floor": bench?.works.floor?.figures };
+  const parts = {
+    agent: "agent's process",
+    tool: "tool's process",
+    postgres: "PostgreSQL",
+    nats: "NATS",
+    total: "all",
+  };
+  const rows = Object.entries(works).map(([name, figures]) => [
+    name,
+    ...Object.keys(parts).map((part) => median(figures?.[`c64_${part}_cpu_us`])),
+  ]);
+  const head = ["µs of CPU per call, 64 at once", ...Object.values(parts)];
+  return table(head, rows);
 }
 
 function setting({ date, machine, seconds, repetitions, is_quick }: Results): string {
