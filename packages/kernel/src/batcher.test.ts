@@ -117,7 +117,7 @@ describe("a batcher", () => {
     expect(await batcher.add("later")).toBe("ok");
   });
 
-  it("sends at most 32 items and four megabytes at a time", async () => {
+  it("sends at most 64 items and four megabytes at a time", async () => {
     const sizes: number[] = [];
     const batcher = new Batcher<string>({
       slots: new Slots(1, NEVER),
@@ -127,8 +127,8 @@ describe("a batcher", () => {
       },
       refuse: () => "refused",
     });
-    await Promise.all(Array.from({ length: 70 }, (_, n) => batcher.add(n)));
-    expect(sizes).toEqual([32, 32, 6]);
+    await Promise.all(Array.from({ length: 140 }, (_, n) => batcher.add(n)));
+    expect(sizes).toEqual([64, 64, 12]);
     const large = "x".repeat(1_500_000);
     await Promise.all([batcher.add(large), batcher.add(large), batcher.add(large)]);
     expect(sizes.slice(3)).toEqual([2, 1]);

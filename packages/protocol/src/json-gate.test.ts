@@ -257,7 +257,7 @@ describe("the data of a message", () => {
   });
 });
 
-test("a kilobyte passes in well under a hundred microseconds, even on a busy machine", () => {
+test("a kilobyte takes well under a hundred microseconds of CPU", () => {
   const value = {
     items: Array.from({ length: 10 }, (_, index) => ({
       index,
@@ -269,9 +269,9 @@ test("a kilobyte passes in well under a hundred microseconds, even on a busy mac
   const json = JSON.stringify(value);
   const perRun = (run: () => unknown) => {
     for (let warm = 0; warm < 2000; warm++) run();
-    const start = performance.now();
+    const start = process.cpuUsage(); // not the clock's time, which others may take
     for (let count = 0; count < 2000; count++) run();
-    return ((performance.now() - start) * 1000) / 2000;
+    return process.cpuUsage(start).user / 2000;
   };
   // Measured alone: about 5 µs for a value and 12 µs for text. The bound only catches a change of kind.
   expect(perRun(() => gateJson(value))).toBeLessThan(100);

@@ -65,9 +65,9 @@ describe("an executor over HTTP", () => {
     const { edge, claims } = edgeOf(async ({ body }, signal) =>
       body.wait_ms === 0 ? { calls: [] } : await ended(signal),
     );
-    const executor = start(edge, () => undefined, 64);
+    const executor = start(edge, () => undefined, 100);
     await waitFor(() => claims().length === 1, { what: "a claim" });
-    expect(claims()[0]).toMatchObject({ max: 32 });
+    expect(claims()[0]).toMatchObject({ max: 64 });
     await executor.stop();
   });
 
