@@ -42,8 +42,8 @@ function contextForTest(): ToolContext {
   });
 }
 
-export function runHandler(code: Partial<ToolFunctions>, more: Partial<HandlerRun> = {}): Promise<ExecutedCall> {
-  return executeHandler({
+export async function runHandler(code: Partial<ToolFunctions>, more: Partial<HandlerRun> = {}): Promise<ExecutedCall> {
+  return await executeHandler({
     code: { handler: () => null, ...code },
     ctx: contextForTest(),
     input: { text: "a" },

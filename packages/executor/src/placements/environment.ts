@@ -22,10 +22,13 @@ export interface EnvValues {
   readonly warnings: readonly string[];
 }
 
+const NOTHING_ASKED: EnvValues = { values: Object.freeze(Object.create(null)), warnings: Object.freeze([]) };
+
 export function resolveEnvs(definition: ToolDefinition, environment: ToolEnvironment): EnvValues {
+  if (definition.options.envs === undefined) return NOTHING_ASKED;
   const values: Record<string, string> = Object.create(null);
   const warnings: string[] = [];
-  for (const [argument, variable] of Object.entries(definition.options.envs ?? {})) {
+  for (const [argument, variable] of Object.entries(definition.options.envs)) {
     if (!isEnvAllowed(variable, environment.allowList)) {
       warnings.push(`${definition.tool_name}: the variable for ${argument} may not be read by a tool`); // V2
       continue;

@@ -5,11 +5,13 @@
 //   J2. A handler that blocks the event loop blocks the host; no deadline can fire meanwhile. Such code belongs in
 //       `isolated`.
 //   J3. The handler gets copies: what it does to its input reaches nobody, not even its own `ctx.message`.
+//   J4. Deadline and cancels are listened for once the handler has answered with a promise. Nothing could have been heard
+//       before, and one that answers at once costs no timer.
 
-import type { Clock } from "@tessera/kernel/ports";
+import type { Clock, Timer } from "@tessera/kernel/ports";
 import type { AgentToolRuntime, ToolInvocation, ToolPolicy, ToolProgress } from "@tessera/tool";
 import { plainCopy } from "@tessera/tool/catalog";
-import { buildToolContext, executeHandler, type ToolFunctions } from "@tessera/tool/run";
+import { buildToolContext, type ExecutedCall, executeHandler, type ToolFunctions } from "@tessera/tool/run";
 import type { RunEnd } from "./run-end.ts";
 
 export interface InlineCall {
@@ -30,7 +32,7 @@ export interface InlineCall {
 /** Between `ctx.signal` and the answer to a canceled run, so that a handler that listens can finish. */
 const CANCEL_GRACE_MS = 1_000;
 
-export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd> {
+export function runInline(clock: Clock, call: InlineCall): RunEnd | Promise<RunEnd> {
   const { invocation, policy, signal, closing } = call;
   if (signal.aborted) return { kind: "canceled" };
   if (closing.aborted) {
@@ -38,8 +40,27 @@ export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd>
     return { kind: "refused", code: "shutting_down", message, retryable: true };
   }
   const abort = new AbortController();
+  const executed = executeHandler({
+    code: call.code,
+    ctx: buildToolContext(invocation, new InlineParts(call, abort.signal)),
+    input: plainCopy(invocation.arguments), // J3
+    toolName: invocation.tool_name,
+    errorMessageLimit: policy.error_message_limit,
+    mode: invocation.mode,
+    idempotencyKey: invocation.idempotency_key,
+  });
+  return executed instanceof Promise ? cutShort(clock, call, abort, executed) : endOf(executed, signal); // J4
+}
+
+/** What a run gave, or what cut it short. */
+async function cutShort(
+  clock: Clock,
+  { policy, signal, closing }: InlineCall,
+  abort: AbortController,
+  executed: Promise<ExecutedCall>,
+): Promise<RunEnd> {
   const { promise: cut, resolve: answer } = Promise.withResolvers<RunEnd>();
-  const timers = [
+  const timers: Timer[] = [
     clock.after(policy.timeout_ms, () => {
       abort.abort(new Error("the tool's time is up"));
       answer({ kind: "timeout" }); // J1
@@ -56,31 +77,38 @@ export async function runInline(clock: Clock, call: InlineCall): Promise<RunEnd>
   };
   signal.addEventListener("abort", onAbort);
   closing.addEventListener("abort", onClosing);
-
-  const ctx = buildToolContext(invocation, {
-    get workdir() {
-      return call.workdir();
-    },
-    get logger() {
-      return call.logger();
-    },
-    signal: abort.signal,
-    progress: call.onProgress,
-    ...(call.runtime === null ? {} : { runtime: call.runtime }),
-  });
-  const executed = executeHandler({
-    code: call.code,
-    ctx,
-    input: plainCopy(invocation.arguments), // J3
-    toolName: invocation.tool_name,
-    errorMessageLimit: policy.error_message_limit,
-    mode: invocation.mode,
-    idempotencyKey: invocation.idempotency_key,
-  }).then((result): RunEnd => (signal.aborted ? { kind: "canceled" } : { kind: "executed", executed: result }));
-
-  const end = await Promise.race([executed, cut]);
+  // The handler itself may have brought its cancel about.
+  if (signal.aborted) onAbort();
+  if (closing.aborted) onClosing();
+  const end = await Promise.race([executed.then((result) => endOf(result, signal)), cut]);
   signal.removeEventListener("abort", onAbort);
   closing.removeEventListener("abort", onClosing);
   for (const timer of timers) timer.cancel();
   return end;
+}
+
+function endOf(executed: ExecutedCall, signal: AbortSignal): RunEnd {
+  return signal.aborted ? { kind: "canceled" } : { kind: "executed", executed };
+}
+
+class InlineParts {
+  readonly #call: InlineCall;
+  readonly signal: AbortSignal;
+  readonly progress: (update: ToolProgress) => void;
+  readonly runtime: AgentToolRuntime | undefined;
+
+  constructor(call: InlineCall, signal: AbortSignal) {
+    this.#call = call;
+    this.signal = signal;
+    this.progress = call.onProgress;
+    this.runtime = call.runtime ?? undefined;
+  }
+
+  get workdir(): string {
+    return this.#call.workdir();
+  }
+
+  get logger(): Console {
+    return this.#call.logger();
+  }
 }

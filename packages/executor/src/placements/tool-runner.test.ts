@@ -5,6 +5,7 @@ import { mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
+import type { Clock } from "@tessera/kernel/ports";
 import { VirtualClock, waitFor } from "@tessera/testkit";
 import {
   type AgentToolRuntime,
@@ -342,6 +343,40 @@ describe("an inline run", () => {
     expect(seen).toEqual(["started", "the call was canceled"]);
     await clock.advance(1_000);
     expect(await run).toMatchObject({ status: "canceled", error: { code: "canceled" } });
+  });
+
+  it.each<[string, (stop: () => void) => unknown]>([
+    ["at once", (stop) => stop()],
+    ["with a promise", async (stop) => stop()],
+  ])("that brings its own cancel about is canceled, whether it answers %s", async (_, act) => {
+    const abort = new AbortController();
+    const code = { kind: "function" as const, handler: () => act(() => abort.abort()) as never };
+    const tool: RegisteredTool = { definition: definitionOf("stop"), code };
+    const clock = new VirtualClock();
+    const content = await runnerOf(tool, { clock }).run(invocationOf(tool), { signal: abort.signal });
+    expect(content).toMatchObject({ status: "canceled" });
+    expect(clock.pending).toBe(0);
+  });
+
+  it("that answers at once sets no timer, and one that answers later takes its timer back", async () => {
+    const timers: number[] = [];
+    const clock = new VirtualClock();
+    const counting: Clock = {
+      databaseTime: () => clock.databaseTime(),
+      monotonicMs: () => clock.monotonicMs(),
+      after(ms, task) {
+        timers.push(ms);
+        return clock.after(ms, task);
+      },
+    };
+    const answer = { ok: true };
+    for (const handler of [() => answer, async () => answer]) {
+      const tool: RegisteredTool = { definition: definitionOf("answer"), code: { kind: "function", handler } };
+      const content = await runnerOf(tool, { clock: counting }).run(invocationOf(tool), { signal: SIGNAL });
+      expect(content).toMatchObject({ status: "success", result: answer });
+    }
+    expect(timers).toHaveLength(1);
+    expect(clock.pending).toBe(0);
   });
 
   it("that is still going when the runner closes ends like a crash", async () => {

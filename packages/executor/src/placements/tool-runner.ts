@@ -43,32 +43,36 @@ export interface ToolRunnerOptions {
 
 export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
   const closing = new AbortController();
-  const running = new Set<Promise<unknown>>();
-  const maskOf = createMaskCache();
+  const parts: RunnerParts = { ...options, maskOf: createMaskCache(), closing: closing.signal };
+  let running = 0;
+  const idle = Promise.withResolvers<void>();
   return {
-    run(invocation, runOptions) {
-      const run = traceRun(invocation, () => runCall({ ...options, maskOf }, invocation, runOptions, closing.signal));
-      running.add(run);
-      void run.finally(() => running.delete(run));
-      return run;
+    async run(invocation, runOptions) {
+      running += 1;
+      try {
+        return await traceRun(invocation, () => runCall(parts, invocation, runOptions));
+      } finally {
+        running -= 1;
+        if (running === 0 && closing.signal.aborted) idle.resolve();
+      }
     },
     async close() {
       closing.abort(new Error("the host is stopping"));
       await options.isolated.close(); // U4
-      await Promise.all(running);
+      if (running > 0) await idle.promise;
     },
   };
 }
 
 interface RunnerParts extends ToolRunnerOptions {
   readonly maskOf: (values: readonly string[]) => SecretMask;
+  readonly closing: AbortSignal;
 }
 
 async function runCall(
   options: RunnerParts,
   invocation: ToolInvocation,
   runOptions: RunOptions,
-  closing: AbortSignal,
 ): Promise<ToolResultContent> {
   let found: ToolDefinition | null = null;
   let mask = NO_SECRETS;
@@ -82,7 +86,8 @@ async function runCall(
     const { values, warnings } = resolveEnvs(definition, options.environment);
     for (const warning of warnings) options.onWarning(warning);
     mask = options.maskOf(Object.values(values));
-    end = await prepareAndRun({ options, invocation, runOptions, closing, tool, definition, values, mask });
+    const run = prepareAndRun({ options, invocation, runOptions, tool, definition, values, mask });
+    end = run instanceof Promise ? await run : run;
   } catch (thrown) {
     found ??= unknownDefinition(invocation);
     end = thrownEnd(thrown, invocation, toolPolicy(found).error_message_limit); // U1
@@ -107,18 +112,17 @@ function thrownEnd(thrown: unknown, { tool_call_id, tool_name }: ToolInvocation,
 }
 
 interface Prepared {
-  readonly options: ToolRunnerOptions;
+  readonly options: RunnerParts;
   readonly invocation: ToolInvocation;
   readonly runOptions: RunOptions;
-  readonly closing: AbortSignal;
   readonly tool: RegisteredTool | null;
   readonly definition: ToolDefinition;
   readonly values: Readonly<Record<string, string>>;
   readonly mask: SecretMask;
 }
 
-async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
-  const { options, tool, definition, values, mask, closing } = prepared;
+function prepareAndRun(prepared: Prepared): RunEnd | Promise<RunEnd> {
+  const { options, tool, definition, values, mask } = prepared;
   const { tool_name, tool_call_id, project_id, attempt } = prepared.invocation;
   if (tool === null || tool.code === null) {
     const isPinned = prepared.invocation.definition !== null;
@@ -130,22 +134,23 @@ async function prepareAndRun(prepared: Prepared): Promise<RunEnd> {
   const args = completeArguments(definition, prepared.invocation.arguments, values);
   const invocation = { ...prepared.invocation, arguments: args };
   const workdir = lazily(() => options.workspaces.workdirOf(invocation));
-  const { signal, onLog, onProgress } = prepared.runOptions;
-  const base = { project_id, tool_call_id, tool_name, attempt };
-  const sink = (entry: ToolLogEntry) => onLog?.({ ...entry, message: mask.text(entry.message) });
-  const logger = lazily(() => createCallLogger(sink, base));
-  const common = { invocation, policy, signal };
-  const hooks = {
-    onLog: (level: ToolLogEntry["level"], message: string) => logger()[level](message),
-    onProgress: (update: ToolProgress) => onProgress?.(mask.value(update)), // U3
-    runtime: runtimeOf(prepared),
-  };
+  const { signal, onLog: log, onProgress } = prepared.runOptions;
+  const logger = lazily(() => {
+    const sink = (entry: ToolLogEntry) => log?.({ ...entry, message: mask.text(entry.message) });
+    return createCallLogger(sink, { project_id, tool_call_id, tool_name, attempt });
+  });
+  const progress = (update: ToolProgress) => onProgress?.(mask.value(update)); // U3
+  const runtime = runtimeOf(prepared);
   const { code } = tool;
-  if (code.kind === "module") {
-    const where = { workdir: workdir(), entry: code.entry, export_name: code.export_name };
-    return await options.isolated.run({ ...common, ...where, hooks }); // U2
+  if (code.kind === "function") {
+    const { closing } = options;
+    const inline = { invocation, policy, signal, workdir, code, closing, logger, onProgress: progress, runtime };
+    return runInline(options.clock, inline);
   }
-  return await runInline(options.clock, { ...common, workdir, code, closing, logger, ...hooks });
+  const onLog = (level: ToolLogEntry["level"], message: string) => logger()[level](message);
+  const hooks = { onLog, onProgress: progress, runtime };
+  const where = { workdir: workdir(), entry: code.entry, export_name: code.export_name };
+  return options.isolated.run({ invocation, policy, signal, ...where, hooks }); // U2
 }
 
 function runtimeOf({ runOptions, mask }: Prepared): AgentToolRuntime | null {

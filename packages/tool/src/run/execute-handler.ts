@@ -4,6 +4,8 @@
 //   X2. Output passes the JSON gate here, inside the process that made it, so that only plain JSON crosses a border. It is
 //       never turned into text to make it fit: `undefined` is null, anything else that is not JSON is an error.
 //   X3. A run that was cut off is not repeated unless `reconcile` says that it had no effect.
+//   X4. A handler that does not answer with a promise is answered for at once: its host then needs neither a deadline nor
+//       an ear for cancels, which cost more than such a handler does.
 
 import { CARD_CONTENT_BYTES_MAX, CGError, type ErrorCode, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
 import type { JsonObject, JsonValue, ToolCallResult, ToolCallResultError, ToolContext } from "../api.ts";
@@ -43,17 +45,40 @@ export const OUTCOME_UNKNOWN_MESSAGE = "an earlier run was cut off; whether it t
 const OUTPUT_BYTES_MAX = CARD_CONTENT_BYTES_MAX - 97 * 1024;
 /** One level is kept for the object around an output that is not one. */
 const OUTPUT_DEPTH_MAX = JSON_DEPTH_MAX - 1;
+const OUTPUT_LIMITS = { bytesMax: OUTPUT_BYTES_MAX, depthMax: OUTPUT_DEPTH_MAX };
 
-export async function executeHandler(run: HandlerRun): Promise<ExecutedCall> {
+export function executeHandler(run: HandlerRun): ExecutedCall | Promise<ExecutedCall> {
   if (run.mode === "reconcile") return reconcile(run);
+  const { code, ctx, input } = run;
+  if (code.parse !== undefined) return awaited(run, parseAndHandle(run, code.parse));
   try {
-    const { code, ctx, input } = run;
-    const parsed = code.parse === undefined ? input : await code.parse(input);
-    return finished(run, await code.handler(ctx, parsed as JsonObject));
+    const output: unknown = code.handler(ctx, input);
+    return isThenable(output) ? awaited(run, output) : finished(run, output); // X4
   } catch (thrown) {
-    const { error, detail } = describeThrown(thrown, run.errorMessageLimit);
-    return failed(run, error, detail === undefined ? undefined : { detail });
+    return thrownBy(run, thrown);
   }
+}
+
+async function parseAndHandle({ code, ctx, input }: HandlerRun, parse: NonNullable<ToolFunctions["parse"]>) {
+  return await code.handler(ctx, (await parse(input)) as JsonObject);
+}
+
+async function awaited(run: HandlerRun, output: PromiseLike<unknown>): Promise<ExecutedCall> {
+  try {
+    return finished(run, await output);
+  } catch (thrown) {
+    return thrownBy(run, thrown);
+  }
+}
+
+function isThenable(output: unknown): output is PromiseLike<unknown> {
+  const mayBe = (typeof output === "object" && output !== null) || typeof output === "function";
+  return mayBe && typeof (output as { readonly then?: unknown }).then === "function";
+}
+
+function thrownBy(run: HandlerRun, thrown: unknown): ExecutedCall {
+  const { error, detail } = describeThrown(thrown, run.errorMessageLimit);
+  return failed(run, error, detail === undefined ? undefined : { detail });
 }
 
 async function reconcile(run: HandlerRun): Promise<ExecutedCall> {
@@ -76,9 +101,8 @@ async function reconcile(run: HandlerRun): Promise<ExecutedCall> {
 
 function finished(run: HandlerRun, output: unknown): ExecutedCall {
   try {
-    const limits = { bytesMax: OUTPUT_BYTES_MAX, depthMax: OUTPUT_DEPTH_MAX };
-    const value: JsonValue = output === undefined ? null : gateJson(output, limits);
-    return { ...identity(run), status: "ok", output: value };
+    const value: JsonValue = output === undefined ? null : gateJson(output, OUTPUT_LIMITS);
+    return { toolCallId: run.ctx.toolCallId, toolName: run.toolName, status: "ok", output: value };
   } catch (refusal) {
     return refusedOutput(run, refusal, output);
   }
@@ -120,9 +144,6 @@ function unknownOutcome(run: HandlerRun, reason: UnknownOutcomeReason, why?: str
 }
 
 function failed(run: HandlerRun, error: ToolCallResultError, wire: WireError | undefined): ExecutedCall {
-  return { ...identity(run), status: "error", error, ...(wire === undefined ? {} : { wire }) };
-}
-
-function identity(run: HandlerRun): { readonly toolCallId: string; readonly toolName: string } {
-  return { toolCallId: run.ctx.toolCallId, toolName: run.toolName };
+  const { ctx, toolName } = run;
+  return { toolCallId: ctx.toolCallId, toolName, status: "error", error, ...(wire === undefined ? {} : { wire }) };
 }

@@ -34,6 +34,17 @@ describe("a handler's context", () => {
     ]);
   });
 
+  it("gives what is read late to a copy, an heir and a wrapper, made once", () => {
+    const ctx = build();
+    const { message } = ctx;
+    const copy = Object.defineProperties({}, Object.getOwnPropertyDescriptors(ctx)) as typeof ctx;
+    for (const seen of [{ ...ctx }, Object.create(ctx) as typeof ctx, new Proxy(ctx, {}), copy]) {
+      expect(seen.message).toBe(message);
+      expect([seen.workdir, seen.logger]).toEqual(["/workspace", console]);
+    }
+    expect(build().message).not.toBe(message);
+  });
+
   it("says which call of which agent this is", () => {
     expect(build()).toMatchObject({
       agentName: "agent_1",
