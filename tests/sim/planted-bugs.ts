@@ -39,6 +39,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         from: "moment + least(h.deadline_ms, 5000) * interval '1 millisecond', 'waiting'",
         to: "null, 'waiting'",
       },
+      {
+        fn: "suspend_locally",
+        from: "moment + least(h.deadline_ms, 5000) * interval '1 millisecond', 'waiting'",
+        to: "null, 'waiting'",
+      },
     ],
   },
   {
@@ -57,6 +62,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         to: " then 'stale_epoch'",
       },
       { fn: "suspend_plainly", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
+      { fn: "suspend_locally", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
+      { fn: "apply_plainly", from: "and h.turn_epoch = i.turn_epoch and h.step_id", to: "and h.step_id" },
       { fn: "apply_results", from: "and l.turn_epoch = l.asked_epoch and l.step_id", to: "and l.step_id" },
       {
         fn: "apply_results",

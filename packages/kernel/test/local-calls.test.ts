@@ -106,6 +106,104 @@ describe("a step whose calls are all local", () => {
   });
 });
 
+describe("the plain doors of a local step", () => {
+  const SHORT = /l0\.(suspend_locally|apply_plainly)\(/g;
+  const FULL: Readonly<Record<string, string>> = {
+    suspend_locally: "suspend_on_calls",
+    apply_plainly: "apply_results",
+  };
+
+  /** A kernel that knocks at the full doors instead, and how often. */
+  function fullKernel() {
+    const database = fx.store.database;
+    let knocks = 0;
+    const kernel = fx.anotherKernel({
+      ...database,
+      capabilities: database.capabilities,
+      query: (text, values) => {
+        const full = text.replaceAll(SHORT, (_, door: string) => `l0.${FULL[door]}(`);
+        if (full !== text) knocks += 1;
+        return database.query(full, values);
+      },
+    });
+    return { kernel, knocks: () => knocks };
+  }
+
+  /** What a step left, without what differs between any two: ids and times. */
+  async function leftBy(turn: Suspended): Promise<string> {
+    const rows = await fx.query(
+      `select to_jsonb(h) as head, to_jsonb(c) as call,
+              (select jsonb_agg(to_jsonb(k) order by k.pos) from card.cards k where k.box_id = c.box_id) as cards,
+              (select jsonb_agg(to_jsonb(e) - 'seq' order by e.seq) from state.events e
+                where e.agent_turn_id = c.agent_turn_id) as events
+         from state.calls c join state.agent_state_head h on h.agent_id = c.agent_id where c.tool_call_id = $1`,
+      [turn.calls[0]?.tool_call_id],
+    );
+    return withoutOwn(rows);
+  }
+
+  function withoutOwn(value: unknown): string {
+    return JSON.stringify(value, null, 1)
+      .replaceAll(/"[^"]*[0-9a-f]{16}[^"]*"/g, '"an id"')
+      .replaceAll(/"\d{4}-\d\d-\d\dT[^"]*"/g, '"a time"');
+  }
+
+  it.each([
+    ["a success", ok],
+    ["a success that names its after_execution", { ...ok, after_execution: "suspend", error: null }],
+    ["a success of nothing", { status: "success" }],
+    ["a success that steers", { status: "success", result: { __cg_control: { after_execution: "terminate" } } }],
+    ["a failure", { status: "failed", error: { code: "x", message: "y", source: "tool" } }],
+    ["another after_execution than the tool's", { ...ok, after_execution: "terminate" }],
+    ["what is no result", { ...ok, more: 1 }],
+    ["what is no object", "ok"],
+  ])("leave and answer with %s what the full doors do", async (_, content) => {
+    const full = fullKernel();
+    const seen = [];
+    for (const kernel of [fx.kernel, full.kernel]) {
+      const started = await fx.started();
+      const own = fx.kernel;
+      fx.kernel = kernel;
+      try {
+        const turn = await fx.suspend(started, [{ local: true }]);
+        const suspended = await leftBy(turn);
+        const request = { ...hold(turn), step_id: turn.step_id, results: results(turn, [content as object]) };
+        const answers = [await kernel.applyResults(request), await kernel.applyResults(request)];
+        seen.push({ suspended, applied: await leftBy(turn), answers: withoutOwn(answers) });
+      } finally {
+        fx.kernel = own;
+      }
+    }
+    expect(full.knocks()).toBe(3);
+    expect(seen[0]).toEqual(seen[1]);
+    await fx.expectSafe();
+  });
+
+  it("answer in place when a batch holds what only the full doors can decide", async () => {
+    const turns = [];
+    for (let n = 0; n < 5; n += 1) turns.push(await fx.suspend(await fx.started(), [{ local: true }]));
+    const failure = { status: "failed", error: { code: "x", message: "y", source: "tool" } };
+    const items = turns.map((turn, n) => ({
+      ...hold(turn),
+      turn_epoch: turn.turn_epoch + (n === 1 ? 1 : 0),
+      step_id: turn.step_id,
+      results: results(turn, n === 3 ? [failure] : []),
+    }));
+    const [applied] = await fx.query<{ answer: { outcome: string; code?: string; results?: { status: string }[] }[] }>(
+      "select l0.apply_plainly($1::jsonb, $2) as answer",
+      [JSON.stringify(items), fx.clock.databaseTime()],
+    );
+    expect(applied?.answer.map(({ outcome, code, results }) => code ?? results?.[0]?.status ?? outcome)).toEqual([
+      "success",
+      "stale_epoch",
+      "success",
+      "failed",
+      "success",
+    ]);
+    await fx.expectSafe();
+  });
+});
+
 describe("a step of local and remote calls", () => {
   it("suspends, and its local calls report like any other", async () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true }, {}]);

@@ -58,6 +58,30 @@ begin
                   select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
 end $$;
 
+-- The items that a door left over, in their order.
+create or replace function l0.left_over(items jsonb, done integer[]) returns jsonb
+language plpgsql immutable as $$
+begin
+  return (select jsonb_agg(e.item order by e.n)
+            from jsonb_array_elements(items) with ordinality e (item, n) where e.n <> all (coalesce(done, '{}')));
+end $$;
+
+-- The answers to the items at the places `done`, with those to the rest in between.
+create or replace function l0.in_place(answers json, done integer[], rest_answers json) returns json
+language plpgsql immutable as $$
+declare
+  total integer := coalesce(cardinality(done), 0) + json_array_length(rest_answers);
+begin
+  if done is null then
+    return rest_answers;
+  end if;
+  return (select json_agg(a.answer order by a.n)
+            from (select done[f.n] as n, f.answer from json_array_elements(answers) with ordinality f (answer, n)
+                  union all
+                  select p.n, rest_answers -> (row_number() over (order by p.n) - 1)::integer
+                    from generate_series(1, total) p (n) where p.n <> all (done)) a);
+end $$;
+
 -- Answers collected under their item's number while rows were locked in key order, put back in item order.
 create or replace function l0.in_item_order(answers jsonb, items jsonb) returns json
 language plpgsql immutable as $$
