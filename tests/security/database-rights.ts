@@ -86,7 +86,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "Reads that are functions.",
     roles: ["kernel", "worker", "api", "api_ro"],
     names: names(`
-      events_after last_event_seq settled_event_seq target_of
+      agents_by_id cards_of_boxes events_after last_event_seq settled_event_seq target_of
     `),
   },
   {
@@ -108,7 +108,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     roles: ["kernel", "worker"],
     names: names(`
       append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task
-      dispatch_one_task finish_batch finish_one finish_turn move_batch_task open_batch recover_turn
+      dispatch_one_task finish_batch finish_one finish_plainly finish_turn move_batch_task open_batch recover_turn
       renew_worker resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_due_batches take_turn
     `),
   },
@@ -117,7 +117,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     roles: ["kernel", "worker", "api"],
     names: names(`
       change_project claim_calls command_of dispatch_next end_turn enqueue_one enqueue_turn expect_batch
-      fallback_deliverable from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
+      fallback_deliverable from_session gate has_repeats in_both_orders in_item_order in_place in_rounds kernel_error lapse_call left_over
       living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
       open_plainly put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
       refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content

@@ -19,6 +19,8 @@ export interface BatcherOptions<Outcome> {
   /** What to answer when a single item makes the statement fail; rethrow to reject its promise. */
   readonly refuse: (error: DatabaseError) => Outcome;
   readonly slots: Slots;
+  /** Of one batch. */
+  readonly itemsMax?: number;
 }
 
 /** B4, B5: how many batches may be in flight, and who is next. */
@@ -113,10 +115,10 @@ export class Batcher<Outcome> {
     const batch: Entry<Outcome>[] = [];
     const left: Entry<Outcome>[] = [];
     const keys = new Set<string>();
+    const { itemsMax = BATCH_ITEMS_MAX } = this.#options;
     let bytes = 0;
     for (const entry of this.#waiting) {
-      const isFull =
-        batch.length >= BATCH_ITEMS_MAX || (batch.length > 0 && bytes + entry.text.length > BATCH_BYTES_MAX);
+      const isFull = batch.length >= itemsMax || (batch.length > 0 && bytes + entry.text.length > BATCH_BYTES_MAX);
       if (isFull || (entry.key !== null && keys.has(entry.key))) {
         left.push(entry);
         continue;

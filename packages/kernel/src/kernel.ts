@@ -56,7 +56,7 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createBatchPort(world),
     ...createApiKeyPort(world),
     ...createProfilePort(world),
-    reads: { ...createReads(database), ...createStateReads(database) },
+    reads: { ...createReads(database, clock), ...createStateReads(database) },
     announcer,
     sweep: createSweep({ ...world, bus }),
     async overdueMessages(role) {

@@ -1,7 +1,8 @@
 // Reads of the store. Every one names its project; an id of another project is simply not there.
 
+import { createGatheredReads } from "./gathered-reads.ts";
 import type { Json, JsonObject } from "./outcomes.ts";
-import type { Database, Row } from "./ports.ts";
+import type { Clock, Database, Row } from "./ports.ts";
 import { sqlQuery } from "./sql-files.ts";
 
 export interface CardDocument extends Row {
@@ -115,12 +116,13 @@ export interface Reads {
 
 const ROWS_MAX = 1_000;
 
-export function createReads(database: Database): Reads {
+export function createReads(database: Database, clock: Clock): Reads {
   const all = <R extends Row>(name: string, ...values: unknown[]) => database.query<R>(sqlQuery(name), values);
   const one = async (name: string, ...values: unknown[]) => (await all<Row>(name, ...values))[0] ?? null;
+  const gathered = createGatheredReads(database, clock);
   return {
+    ...gathered,
     cards: (project, ids) => all("cards_by_id", project, ids),
-    boxCards: (project, box, range = {}) => all("box_cards", project, box, range.from ?? 0, range.limit ?? ROWS_MAX),
     box: (project, box) => one("box_by_id", project, box),
     turn: (project, turn) => one("turn_by_id", project, turn),
     turns: (project, { status, agent_id, parent_agent_turn_id, before, limit = ROWS_MAX } = {}) => {
@@ -134,12 +136,10 @@ export function createReads(database: Database): Reads {
     call: (project, call) => one("call_by_id", project, call),
     callsOfTurn: (project, turn) => all("calls_of_turn", project, turn),
     project: (project) => one("project_by_id", project),
-    tools: (project) => all("tools_of_project", project),
     toolsAfter: (project, name, limit) => all("tools_after", project, name, limit),
     tool: (project, name) => one("tool_by_name", project, name),
     apiKeys: (project, { after = "", limit = ROWS_MAX } = {}) => all("api_keys_of_project", project, limit, after),
     toolByDigest: (project, name, digest) => one("tool_by_digest", project, name, digest),
-    agent: (project, agent) => one("agent_by_id", project, agent),
     agents: (project, filter = {}) => {
       const { worker_target = null, tag = null, owner_agent_id = null, profile_box_id = null, after = "" } = filter;
       const limit = filter.limit ?? ROWS_MAX;

@@ -66,6 +66,7 @@ const FORBIDDEN: Readonly<Record<Role, readonly string[]>> = {
     "select l0.apply_results('[]', now())",
     "select l0.apply_plainly('[]', now())",
     "select l0.finish_turn('[]', now())",
+    "select l0.finish_plainly('[]', now())",
     "select l0.renew_worker('[]', now())",
     "select l0.open_batch('[]', now())",
     "set role tessera_worker",

@@ -1,6 +1,6 @@
 // A turn in the hands of a worker: its profile, its cards and its tools, read once and kept while the turn runs here.
 //
-//   S1. Hydration in the fixed order of reference §7.2: profile, conversation, tools, system prompt.
+//   S1. What reference §7.2 names: profile, conversation, tools; the system prompt is made of them.
 //   S2. Cards that this worker writes are added here too, so that a step does not read the whole history again.
 //   S3. Boxes are read in pages: no history is too long. What is long and was read here before is not read again
 //       (box-shelf.ts).
@@ -8,7 +8,7 @@
 import { type CardDocument, watchTurn } from "@tessera/kernel";
 import { errorOf, isJsonObject } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
-import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
+import { INTERNAL_TOOL_DEFINITIONS, type ToolCatalog } from "@tessera/tool/catalog";
 import type { AgentProfile } from "../profile.ts";
 import { createTranscript, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
@@ -35,13 +35,18 @@ export interface TurnSession {
 const PAGE = 500;
 
 export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
-  const profile = world.mind?.profileOf(turn) ?? (await readProfile(world, turn));
-  const output = await world.boxes.read(turn.project_id, turn.output_box_id);
-  const context = turn.context_box_id === null ? [] : await world.boxes.read(turn.project_id, turn.context_box_id);
+  const { project_id, context_box_id } = turn;
+  // Asked for together, so that they are read in one round, with those of other turns (kernel's gathered-reads.ts).
+  const [profile, output, context, catalog, roster] = await Promise.all([
+    world.mind?.profileOf(turn) ?? readProfile(world, turn),
+    world.boxes.read(project_id, turn.output_box_id),
+    context_box_id === null ? [] : world.boxes.read(project_id, context_box_id),
+    world.tools.catalogOf(project_id),
+    world.kernel.reads.agent(project_id, turn.agent_id),
+  ]);
   const earlier = output.filter((card) => card.pos < turn.box_start);
   const cards: CardDocument[] = output.filter((card) => card.pos >= turn.box_start);
-  const offered = await offerTools(world, turn.project_id, profile);
-  const roster = await world.kernel.reads.agent(turn.project_id, turn.agent_id);
+  const offered = await offerTools(world, catalog, profile);
   const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
   const watch = watchTurn(turn, { ...world, stopping });
   const transcript = createTranscript({ earlier, context, current: cards });
@@ -95,8 +100,7 @@ export async function readBox(
 }
 
 /** The project's tools that the profile allows, the internal ones it names, and those of extensions. */
-async function offerTools(world: LoopWorld, projectId: string, profile: AgentProfile): Promise<RegisteredTool[]> {
-  const project = await world.tools.catalogOf(projectId);
+async function offerTools(world: LoopWorld, project: ToolCatalog, profile: AgentProfile): Promise<RegisteredTool[]> {
   const isAllowed = (name: string) =>
     profile.allowed_tools === null ||
     profile.allowed_tools.includes(name) ||

@@ -113,7 +113,7 @@ begin
   -- Who ends a turn from outside bumps the epoch, so that its holder finds its number stale; a holder that finishes needs not.
   update state.agent_state_head k
      set status = 'idle', turn_epoch = k.turn_epoch + bump, holder = null, active_agent_turn_id = null, step_id = null, open_calls = null,
-         resume_deadline = null, crash_count = 0, box_length = 0, last_output_box_id = h.output_box_id, updated_at = moment
+         resume_deadline = null, crash_count = 0, last_output_box_id = h.output_box_id, updated_at = moment
    where k.project_id = h.project_id and k.agent_id = h.agent_id;
   return l0.dispatch_next(h.project_id, h.agent_id, moment);
 end $$;

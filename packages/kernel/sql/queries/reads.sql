@@ -7,10 +7,7 @@ select d.* from unnest($2::text[]) with ordinality w (id, n)
  order by w.n;
 
 -- name: box_cards
--- The cards of a box from a position on. A place that a waiting call has reserved is simply not there yet.
-select b.pos, d.* from card.box_contents b
-  cross join lateral (select * from card.card_documents d where d.card_id = b.card_id) d
- where b.box_id = $2 and b.project_id = $1 and b.pos >= $3 order by b.pos limit $4;
+select c.* from l0.cards_of_boxes($1::jsonb) c order by c.item, c.pos;
 
 -- name: box_by_id
 select b.* from card.boxes b where b.box_id = $2 and b.project_id = $1;
@@ -77,8 +74,8 @@ select p.* from resource.projects p where p.project_id = $1;
 select k.key_id, k.project_id, k.role, k.targets, k.label, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
   from resource.api_keys k where ($1::text is null or k.project_id = $1) and k.key_id > $3 collate "C" order by k.key_id limit $2;
 
--- name: agent_by_id
-select a.* from resource.project_agents a where a.project_id = $1 and a.agent_id = $2;
+-- name: agents_by_id
+select a.* from l0.agents_by_id($1::jsonb) a;
 
 -- name: agents_of_project
 -- One page of the roster, by id; a null filter lets all pass.

@@ -33,7 +33,7 @@ select l0.apply_plainly($1::jsonb, $2::timestamptz) as answer;
 select l0.append_cards($1::jsonb, $2::timestamptz) as answer;
 
 -- name: finish_turn
-select l0.finish_turn($1::jsonb, $2::timestamptz) as answer;
+select l0.finish_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: defer_turn
 select l0.defer_turn($1::jsonb, $2::timestamptz) as answer;
