@@ -109,8 +109,8 @@ grant select (key_id, project_id, role, targets, label, created_at, expires_at, 
 -- `tessera verify` asks which schema it looks at.
 grant select on l0.migrations to tessera_api_ro;
 -- Reads that are functions; the last number of an event is part of one.
-grant execute on function l0.target_of, l0.settled_event_seq, l0.events_after, l0.last_event_seq, l0.cards_of_boxes, l0.agents_by_id
-  to tessera_api_ro;
+grant execute on function l0.target_of, l0.settled_event_seq, l0.events_after, l0.last_event_seq, l0.cards_by_id, l0.cards_of_boxes,
+  l0.agents_by_id to tessera_api_ro;
 grant select on all sequences in schema state to tessera_api_ro;
 
 revoke all on all functions in schema l0 from tessera_tool;

@@ -86,7 +86,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "Reads that are functions.",
     roles: ["kernel", "worker", "api", "api_ro"],
     names: names(`
-      agents_by_id cards_of_boxes events_after last_event_seq settled_event_seq target_of
+      agents_by_id cards_by_id cards_of_boxes events_after last_event_seq settled_event_seq target_of
     `),
   },
   {
@@ -116,7 +116,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "Resources, asking and stopping, calls with a given time; and the parts that those are made of.",
     roles: ["kernel", "worker", "api"],
     names: names(`
-      change_project claim_calls command_of dispatch_next end_turn enqueue_one enqueue_turn expect_batch
+      change_project claim_calls command_of dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
       fallback_deliverable from_session gate has_repeats in_both_orders in_item_order in_place in_rounds kernel_error lapse_call left_over
       living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
       open_plainly put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims

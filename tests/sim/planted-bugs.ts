@@ -64,6 +64,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { fn: "suspend_plainly", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
       { fn: "suspend_locally", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
       { fn: "apply_plainly", from: "and h.turn_epoch = i.turn_epoch and h.step_id", to: "and h.step_id" },
+      { fn: "finish_plainly", from: "and h.turn_epoch = i.turn_epoch and h.status", to: "and h.status" },
       { fn: "apply_results", from: "and l.turn_epoch = l.asked_epoch and l.step_id", to: "and l.step_id" },
       {
         fn: "apply_results",

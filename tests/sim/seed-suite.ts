@@ -14,8 +14,8 @@ const CHUNK_TIMEOUT_MS = 600_000;
 
 /** Situations that some seed must have met. */
 const MUST_REACH = [
-  "finish_turn duplicate",
-  "finish_turn stale_epoch",
+  "finish_plainly duplicate",
+  "finish_plainly stale_epoch",
   "open_plainly already_claimed",
   "open_plainly already_settled",
   "renew_call_at cancel already_settled",

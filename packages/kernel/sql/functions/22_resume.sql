@@ -34,6 +34,10 @@ begin
            case
              when h.agent_id is null then 'not_found'
              when w.worker_id is null then 'worker_lapsed'
+             -- As it was dispatched: a turn that was put off or lost its worker since has another epoch.
+             when h.status = 'dispatched' and h.open_calls is null and exists (
+               select 1 from state.inbox n where n.inbox_id = h.active_agent_turn_id and n.status = 'pending' and n.turn_epoch = h.turn_epoch)
+               then 'started'
              when h.status <> 'suspended' then 'other'
              -- Counted, not quantified: a head that was suspended while this statement waited for its lock names calls that the
              -- statement's snapshot does not hold yet.
@@ -59,23 +63,36 @@ begin
            resume_deadline = null, updated_at = moment
       from step d
      where h.project_id = d.project_id and h.agent_id = d.agent_id
+  ), begun as materialized (
+    select d.project_id, d.agent_id, d.worker_id, d.active_agent_turn_id, d.turn_epoch, d.ord from decided d where d.code = 'started'
+  ), begun_head as (
+    update state.agent_state_head h
+       set status = 'running', holder = d.worker_id, updated_at = moment
+      from begun d
+     where h.project_id = d.project_id and h.agent_id = d.agent_id
+  ), begun_message as (
+    update state.inbox n set status = 'processing', due_at = null, defer_reason = null
+      from begun d where n.inbox_id = d.active_agent_turn_id
+  ), begun_event as (
+    insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at)
+    select d.project_id, d.agent_id, d.active_agent_turn_id, 'state', 'running', d.turn_epoch, moment from begun d order by d.ord
   ), applied as (
     update state.calls c
        set wait_status = 'applied', applied_at = moment, due_at = null
       from (select o.id from step d cross join lateral unnest(d.open_calls) o (id) order by o.id collate "C") o
      where c.tool_call_id = o.id and c.wait_status = 'received'
   )
-  select json_agg(case d.code
-           when 'resumed' then json_build_object(
-             'outcome', 'accepted', 'state', 'resumed',
-             'project_id', d.project_id, 'agent_id', d.agent_id, 'agent_turn_id', d.active_agent_turn_id, 'turn_epoch', d.turn_epoch + 1,
+  select json_agg(case
+           when d.code in ('resumed', 'started') then json_build_object(
+             'outcome', 'accepted', 'state', d.code,
+             'project_id', d.project_id, 'agent_id', d.agent_id, 'agent_turn_id', d.active_agent_turn_id, 'turn_epoch', d.turn_epoch + case d.code when 'resumed' then 1 else 0 end,
              'channel_id', d.active_channel_id, 'recursion_depth', d.active_recursion_depth, 'trace_id', d.trace_id,
              'parent_step_id', d.parent_step_id, 'profile_box_id', d.profile_box_id, 'context_box_id', d.context_box_id,
              'output_box_id', d.output_box_id, 'box_length', d.box_length, 'crash_count', d.crash_count, 'step_id', d.step_id,
              'span_id', turn.span_id, 'tracestate', turn.tracestate, 'box_start', turn.box_start, 'parent_agent_id', turn.parent_agent_id,
              'parent_agent_turn_id', turn.parent_agent_turn_id, 'display_name', turn.display_name, 'metadata', turn.metadata,
              'runtime_config', turn.runtime_config, 'after_execution', results.aggregate, 'results', results.list, 'local_calls', null)
-           when 'other' then json_build_object('outcome', 'other')
+           when d.code = 'other' then json_build_object('outcome', 'other')
            else json_build_object('outcome', 'rejected', 'code', d.code)
          end order by d.ord),
          bool_or(d.code = 'other')
@@ -83,7 +100,7 @@ begin
     from decided d
     left join lateral (
       select t.span_id, t.tracestate, t.box_start, t.parent_agent_id, t.parent_agent_turn_id, t.display_name, t.metadata, t.runtime_config
-        from state.agent_turns t where t.agent_turn_id = d.active_agent_turn_id and d.code = 'resumed') turn on true
+        from state.agent_turns t where t.agent_turn_id = d.active_agent_turn_id and d.code in ('resumed', 'started')) turn on true
     left join lateral (
       select case when bool_or(c.result_after = 'terminate') then 'terminate' else 'suspend' end as aggregate,
              json_agg(json_build_object('tool_call_id', c.tool_call_id, 'tool_name', c.tool_name, 'call_index', c.call_index,
@@ -105,7 +122,8 @@ begin
   return answer;
 end $$;
 
--- Everything but a step that resumes: a dispatched turn is started, a lost answer given again, local calls of a lost worker handed out.
+-- Everything else: a turn that was put off or lost its worker is started, a lost answer given again, local calls of a lost worker
+-- handed out.
 -- The caller holds the head's lock.
 create or replace function l0.take_turn(item jsonb, moment timestamptz) returns jsonb
 language plpgsql as $$

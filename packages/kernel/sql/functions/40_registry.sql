@@ -5,7 +5,10 @@
 --         identity_edge?: { edge_id, action, source_agent_id?, trace_id?, parent_step_id?, channel_id? } }
 -- answer: accepted, or rejected with not_found (project, box), conflict (only_new, and there is one that this edge did not make).
 create or replace function l0.put_agents(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
@@ -114,7 +117,10 @@ end $$;
 -- Standalone cards: profiles, instructions, whatever is not made by a turn. Same id and same content: accepted; other content: conflict.
 -- item: { project_id, card_id, type, author_id, content, metadata?, ttl_seconds?, trace_id? }
 create or replace function l0.put_cards(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;
@@ -152,7 +158,10 @@ end $$;
 -- A sealed box of cards that exist, or an agent's empty output box. The same box with the same cards again: duplicate.
 -- item: { project_id, box_id, agent_id?, card_ids?: [] }
 create or replace function l0.put_boxes(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp as $$
+language plpgsql
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off
+as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
   i record;

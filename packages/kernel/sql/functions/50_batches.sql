@@ -169,15 +169,54 @@ end $$;
 -- answer: accepted | duplicate + { agent_turn_id, wake? }, or rejected with not_found, conflict (another PMO was first; the batch or its call is
 --   over), agent_busy or backlog_full + { retry_at } (put off), dispatch_retry_exhausted or a code of enqueue_turn (the task failed).
 create or replace function l0.dispatch_batch_task(items jsonb, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off as $$
+language plpgsql
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
+as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
-  answers jsonb := '{}';
+  answers jsonb;
+  turns jsonb;
+  places integer[];
   i record;
 begin
   perform l0.expect_batch(items);
+  -- Head before task, as everywhere; both in key order. What is read afterwards is as it is under these locks.
+  perform h.locked
+     from (select e.item ->> 'project_id' as project_id, e.item -> 'turn' ->> 'agent_id' as agent_id from jsonb_array_elements(items) e (item)
+            order by (e.item ->> 'project_id') collate "C", (e.item -> 'turn' ->> 'agent_id') collate "C") x
+    cross join lateral (
+      select 1 as locked from state.agent_state_head h where h.project_id = x.project_id and h.agent_id = x.agent_id for no key update) h;
+  perform k.locked
+     from (select e.item ->> 'batch_task_id' as id from jsonb_array_elements(items) e (item) order by (e.item ->> 'batch_task_id') collate "C") x
+    cross join lateral (select 1 as locked from state.pmo_batch_tasks k where k.batch_task_id = x.id for no key update) k;
+
+  -- Those that may start are asked for together; what an idle agent cannot take at once is decided one by one below.
+  select jsonb_agg(e.item -> 'turn' order by e.n), array_agg(e.n order by e.n) into turns, places
+    from jsonb_array_elements(items) with ordinality e (item, n)
+   cross join lateral (
+     select k.batch_id from state.pmo_batch_tasks k
+      where k.batch_task_id = e.item ->> 'batch_task_id' and k.project_id = e.item ->> 'project_id' and k.status = 'pending'
+        and k.next_retry_at <= moment and k.current_agent_turn_id is distinct from e.item -> 'turn' ->> 'agent_turn_id' limit 1) k
+   cross join lateral (select b.parent_tool_call_id from state.pmo_batches b where b.batch_id = k.batch_id and b.status = 'running' limit 1) b
+   cross join lateral (select 1 from state.calls c where c.tool_call_id = b.parent_tool_call_id and c.wait_status = 'waiting' limit 1) c
+   where e.item -> 'turn' ->> 'project_id' = e.item ->> 'project_id';
+  with child as materialized (
+    select places[a.done[c.n]] as n, c.child
+      from l0.enqueue_idle(turns, moment) a cross join lateral json_array_elements(a.answer) with ordinality c (child, n)
+     where turns is not null
+  ), task as (
+    update state.pmo_batch_tasks k
+       set status = 'dispatched', current_agent_turn_id = c.child ->> 'agent_turn_id', agent_id = c.child -> 'wake' ->> 'agent_id',
+           attempt_count = k.attempt_count + 1, current_turn_epoch = (c.child ->> 'turn_epoch')::bigint, output_box_id = c.child ->> 'output_box_id'
+      from child c where k.batch_task_id = items -> (c.n - 1) ->> 'batch_task_id'
+  )
+  select coalesce(jsonb_object_agg(c.n::text, jsonb_build_object('outcome', 'accepted', 'agent_turn_id', c.child ->> 'agent_turn_id',
+                                                                 'wake', c.child -> 'wake')), '{}')
+    into answers from child c;
   for i in
-    select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n)
+    select e.item, e.n from jsonb_array_elements(items) with ordinality e (item, n) where not answers ? e.n::text
      order by (e.item ->> 'project_id') collate "C", (e.item -> 'turn' ->> 'agent_id') collate "C", e.n
   loop
     answers := answers || jsonb_build_object(i.n::text, l0.dispatch_one_task(i.item, moment));

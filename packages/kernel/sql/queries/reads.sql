@@ -1,10 +1,7 @@
 -- Reads. Each names its project: an id of another project is not there.
 
 -- name: cards_by_id
--- Input order, duplicates kept, missing ones skipped (reference §4.2).
-select d.* from unnest($2::text[]) with ordinality w (id, n)
-  cross join lateral (select * from card.card_documents d where d.card_id = w.id and d.project_id = $1) d
- order by w.n;
+select d.* from l0.cards_by_id($1, $2::text[]) d;
 
 -- name: box_cards
 select c.* from l0.cards_of_boxes($1::jsonb) c order by c.item, c.pos;

@@ -1,7 +1,7 @@
 -- The doors of l0, one call each: items in, one outcome per item out, in one transaction.
 
 -- name: enqueue_turn
-select l0.enqueue_turn($1::jsonb, $2::timestamptz) as answer;
+select l0.enqueue_plainly($1::jsonb, $2::timestamptz) as answer;
 
 -- name: resume
 select l0.resume_plainly($1::jsonb, $2::timestamptz) as answer;

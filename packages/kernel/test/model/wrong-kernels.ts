@@ -116,6 +116,27 @@ export const MISTAKES: readonly Mistake[] = [
     to: "",
     noticedAt: 47,
   },
+  {
+    says: "a plain door ends a turn whatever its epoch",
+    fn: "finish_plainly",
+    from: "h.turn_epoch = i.turn_epoch and h.status = 'running' and",
+    to: "h.status = 'running' and",
+    noticedAt: 21,
+  },
+  {
+    says: "a plain door ends a turn and leaves the next one in its queue",
+    fn: "finish_plainly",
+    from: " and h.queue_length = 0",
+    to: "",
+    noticedAt: 3,
+  },
+  {
+    says: "a plain door dispatches a turn to an agent that is at work",
+    fn: "enqueue_idle",
+    from: " and h.status = 'idle' and h.queue_length = 0",
+    to: "",
+    noticedAt: 0,
+  },
 ];
 
 /** Answers what puts the right function back. */

@@ -17,8 +17,11 @@ export interface Reconciler {
   stop(): Promise<void>;
 }
 
-/** Bells within this time are one. */
+/** Bells within this time are one. Most turns that end belong to no batch. */
 const BELL_PAUSE_MS = 25;
+/** The same while batches are being brought forward here: somebody waits for their last child. */
+const BATCH_BELL_PAUSE_MS = 2;
+const BATCH_SEEN_MS = 1_000;
 const BATCHES_PER_LOOK = 50;
 const CHILDREN_PER_LOOK = 200;
 /** What is left after so many rounds is left for the next look. */
@@ -35,6 +38,7 @@ export async function startReconciler(options: {
   let isAskedAgain = false;
   let isStopped = false;
   let bell: Timer | null = null;
+  let batchSeenAt = Number.NEGATIVE_INFINITY;
 
   async function stopOrphans(): Promise<void> {
     for (let round = 0; round < ROUNDS_MAX; round += 1) {
@@ -50,6 +54,7 @@ export async function startReconciler(options: {
     for (let round = 0; round < ROUNDS_MAX && !isStopped; round += 1) {
       const batches = await kernel.takeDueBatches(BATCHES_PER_LOOK);
       if (batches.length === 0) return;
+      batchSeenAt = clock.monotonicMs();
       await Promise.all(
         batches.map((batch) =>
           attendBatch(kernel, batch).catch((error) =>
@@ -86,7 +91,8 @@ export async function startReconciler(options: {
   const subscription = await bus.subscribe(
     { pattern: `cg.${SUBJECT_VERSION}.*.*.evt.agent.*.task`, durable: batchDurable() },
     () => {
-      bell ??= clock.after(BELL_PAUSE_MS, () => {
+      const isBatchNear = clock.monotonicMs() - batchSeenAt < BATCH_SEEN_MS;
+      bell ??= clock.after(isBatchNear ? BATCH_BELL_PAUSE_MS : BELL_PAUSE_MS, () => {
         bell = null;
         void look();
       });

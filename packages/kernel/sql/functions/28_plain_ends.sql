@@ -1,5 +1,5 @@
--- The beginning and the end of a turn that goes well, for many turns at once. The rules are those of 26_plain_calls.sql: what is
--- written here would have been written by the full door (22 and 24), and what is left over goes there.
+-- The end of turns that go well, for many of them at once. The rules are those of 26_plain_calls.sql: what is written here would have
+-- been written by the full door (24), and what is left over goes there.
 
 -- The answers of a plain door and those of the full one for the items that were left over, in item order.
 create or replace function l0.in_both_orders(answer json, done integer[], rest_answers json, places integer[]) returns json
