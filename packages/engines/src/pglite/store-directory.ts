@@ -1,16 +1,19 @@
 // The files of an embedded store: DIR/lock/ (see store-lock.ts) and DIR/store/, the PGlite data directory.
 //
-//   S1. What is called `store` is complete: a new one is made under another name, closed, and renamed. So a process
-//       killed during its first start leaves only `store.tmp-*`, which the next one removes.
+//   S1. What is called `store` is complete: a new one is made under another name and renamed when it is there. So a
+//       process killed during its first start leaves only `store.tmp-*`, which the next one removes.
 //   S2. A `store` that does not look like a data directory is an error. It is never made afresh: that would be data loss.
 //   S3. Everything here happens under the lock.
 //   S4. A store is small: what opening one costs is mostly the copying of its bytes and the clearing of its memory.
+//   S5. A copy is the files of a database right after a checkpoint, as a killed process leaves them, and is opened like
+//       those. To open and close it once before its first use would take as long as all the rest.
 
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { PGlite, type PGliteOptions } from "@electric-sql/pglite";
 import { DatabaseError } from "@tessera/kernel/ports";
+import { unpackSnapshot } from "./unpack-snapshot.ts";
 
 /** A data directory as a tar. */
 export type Snapshot = Uint8Array<ArrayBuffer>;
@@ -60,11 +63,16 @@ export function makeDirectory(directory: string): void {
   for (const path of missing) mkdirSync(path, { mode: 0o700 });
 }
 
-/** S1 */
+/** S1, S5 */
 async function createStore(directory: string, store: string, snapshot: Snapshot | undefined): Promise<void> {
   const unfinished = join(directory, `${UNFINISHED}${process.pid}-${randomBytes(4).toString("hex")}`);
-  const pglite = await PGlite.create(unfinished, { startParams: startParams("directory"), ...contentOf(snapshot) });
-  await pglite.close();
+  if (snapshot === undefined) {
+    const pglite = await PGlite.create(unfinished, {
+      startParams: startParams("directory"),
+      initDbStartParams: NEW_CLUSTER,
+    });
+    await pglite.close();
+  } else await unpackSnapshot(snapshot, unfinished);
   renameSync(unfinished, store);
 }
 
