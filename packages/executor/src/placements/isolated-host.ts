@@ -83,7 +83,7 @@ export function createIsolatedHost(options: IsolatedHostOptions): IsolatedHost {
       roots.set(entry, root);
       pool.forget(entry);
       const request = { entry, root, project: null, cwd: dirname(entry), isFresh: false, signal: NEVER };
-      const loaded = await takeLoaded(host, request);
+      const loaded = await takeLoaded(host, request, limits.inspectMs);
       if (loaded.kind === "refused") throw errorOf("E_CONFIG_SCHEMA_INVALID", loaded.message, { details: { entry } });
       pool.giveBack(loaded.child, true);
       return { handlers: loaded.ready.handlers, reconcilers: loaded.ready.reconcilers };
@@ -116,7 +116,11 @@ async function runSafely(host: Host, call: IsolatedCall, root: string): Promise<
 /** One try; null when the child died before the handler was called (I2). */
 async function runOnce(host: Host, call: IsolatedCall, root: string, isFresh: boolean): Promise<RunEnd | null> {
   const { entry, workdir: cwd, signal, invocation } = call;
-  const loaded = await takeLoaded(host, { entry, root, project: invocation.project_id, cwd, isFresh, signal });
+  const loaded = await takeLoaded(
+    host,
+    { entry, root, project: invocation.project_id, cwd, isFresh, signal },
+    host.limits.startMs,
+  );
   if (loaded.kind === "refused") return loaded.code === "canceled" ? { kind: "canceled" } : loaded;
   const { child } = loaded;
   if (signal.aborted) {
@@ -185,23 +189,29 @@ type Loaded =
   | Extract<RunEnd, { kind: "refused" }>;
 
 /** A child whose module is loaded. */
-async function takeLoaded(host: Host, request: PoolRequest): Promise<Loaded> {
+async function takeLoaded(host: Host, request: PoolRequest, limitMs: number): Promise<Loaded> {
   const taken = await host.pool.take(request);
   if (taken.kind !== "child") return refusalOf(taken, host.limits);
   const { child } = taken;
   let isLate = false;
-  const timer = host.clock.after(host.limits.startMs, () => {
-    isLate = true;
-    void child.worker.kill();
+  let isAnswered = false;
+  const timer = host.clock.after(limitMs, () => {
+    // Its answer may be in the pipe: a host that was busy has to read before it judges.
+    setImmediate(() => {
+      if (isAnswered) return;
+      isLate = true;
+      void child.worker.kill();
+    });
   });
   const ready = await child.worker.ready;
+  isAnswered = true;
   timer.cancel();
   if (ready.kind === "ready") return { kind: "loaded", child, ready };
   host.pool.giveBack(child, false);
   host.pool.crashLoopOf(request.entry).crashed();
   await child.worker.gone;
   if (ready.kind === "unusable") return refused("internal_error", ready.message, false);
-  const why = isLate ? `its module was not loaded within ${host.limits.startMs} ms` : ready.exit.text;
+  const why = isLate ? `its module was not loaded within ${limitMs} ms` : ready.exit.text;
   host.onWarning(`${request.entry}: ${why}`);
   return refused("tool_crashed", `the tool could not be started: ${why}`, true);
 }

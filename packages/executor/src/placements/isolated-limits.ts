@@ -13,6 +13,8 @@ export interface IsolatedLimits {
   readonly idleMs: number;
   /** From the start of a process until its module is loaded. */
   readonly startMs: number;
+  /** The same where a module is only looked at: no call waits, and the host is busy with its own start. */
+  readonly inspectMs: number;
   /** A child that was used before and does not take the next call within this time is replaced. */
   readonly takeMs: number;
   /** From a call's answer until the child tells what the call left behind; one that does not is ended. */
@@ -35,6 +37,7 @@ export const ISOLATED_LIMITS: IsolatedLimits = {
   callsPerChildMax: 1_000,
   idleMs: 60_000,
   startMs: 10_000,
+  inspectMs: 30_000,
   takeMs: 5_000,
   restMs: 500,
   queueMs: 20_000,

@@ -464,6 +464,29 @@ describe("a module that cannot be used", () => {
     await writeFile(entry, "for (;;) {}");
     const content = await run(host, "echo", { entry });
     expect(content).toMatchObject({ status: "failed", error: { code: "tool_crashed", retryable: true } });
+    const looking = await newHost({ limits: { inspectMs: 700 } });
+    await expect(looking.inspect(entry, root)).rejects.toThrow("not loaded within 700 ms");
+  });
+
+  it("only in the eyes of a host that was too busy to read its answer is none", async () => {
+    const inspectMs = 1_000;
+    const host = await newHost({ limits: { inspectMs } });
+    const entry = join(root, "ready.mjs");
+    const told = join(root, "told");
+    await writeFile(
+      entry,
+      `import { writeFileSync } from "node:fs";
+       setTimeout(() => writeFileSync(${JSON.stringify(told)}, ""), 50); // after the answer, which follows the loading
+       export const handlers = { echo: () => ({}) };`,
+    );
+    const inspected = host.inspect(entry, root);
+    await new Promise((resolve) => setImmediate(resolve)); // its time runs from here
+    const began = performance.now();
+    const cell = new Int32Array(new SharedArrayBuffer(4));
+    while (performance.now() < began + inspectMs + 100) Atomics.wait(cell, 0, 0, 20);
+    while (!existsSync(told) && performance.now() < began + 60_000) Atomics.wait(cell, 0, 0, 20);
+    expect(existsSync(told)).toBe(true);
+    expect(await inspected).toMatchObject({ handlers: ["echo"] });
   });
 });
 
