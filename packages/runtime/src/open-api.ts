@@ -42,11 +42,16 @@ export interface Api {
   close(): Promise<void>;
 }
 
+/** Apart: not every process serves HTTP, and its framework takes as long to load as all the rest. Who knows that it will be
+ *  needed begins early, while something else is waited for. */
+export function loadServer(): Promise<typeof import("@tessera/server")> {
+  return import("@tessera/server");
+}
+
 export async function openApi(options: ApiOptions): Promise<Api> {
   const { node, host = API_HOST, port = API_PORT, envAllowList, allowedHosts, apiKey, onWarning } = options;
   const key = createLocalKey({ kernel: node.kernel, given: apiKey });
-  // Loaded here: most processes serve no HTTP, and its framework takes as long to load as all the rest.
-  const { openServer } = await import("@tessera/server");
+  const { openServer } = await loadServer();
   const server = await openServer({
     kernel: { ...node.kernel, authenticate: key.authenticate },
     tools: {

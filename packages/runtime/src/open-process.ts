@@ -1,7 +1,8 @@
 // One process of Tessera with its roles, whatever they are: `tessera run`, `start` and `dev`, and createTessera.
 //
 //   P1. Started in the order store, bus, kernel and sweeper, tools, agents, tool caller, PMO, API. A start that fails half
-//       way closes what it had opened.
+//       way closes what it had opened. The bundle is read beside the store (tool-code.ts); its mistakes are told after the
+//       store's.
 //   P2. Workers run inline and isolated tools themselves, so they load the bundle, too; only the role tools serves targets.
 //       Calls asked for by hand are worked on wherever tools are loaded.
 //   P3. Told to stop, it first says so: readiness is `unready`. Then nothing new is taken, and what runs has the grace to
@@ -10,14 +11,17 @@
 //   P5. Whoever holds a directory serves the API (holder.ts, D1), also without the role: on loopback, on a free port.
 
 import { startToolCaller } from "@tessera/agent";
+import { systemClock } from "@tessera/engines/system";
 import { startPmo } from "@tessera/pmo";
 import type { Health } from "@tessera/server";
 import type { RegisteredTool, ToolLogEntry, ToolProgress } from "@tessera/tool";
 import { createHealth } from "./health.ts";
 import { type AgentResources, type Agents, openAgents } from "./open-agents.ts";
-import { type Api, type ApiOptions, openApi } from "./open-api.ts";
+import { type Api, type ApiOptions, loadServer, openApi } from "./open-api.ts";
 import { type Node, type NodeOptions, openNode } from "./open-node.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { storePlace } from "./store-place.ts";
+import { openToolCode } from "./tool-code.ts";
 import { openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
 
 type HostOptions = Pick<
@@ -79,6 +83,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
   const { onWarning } = options;
   const roles = ROLES.filter((role) => (options.roles ?? ROLES).includes(role));
   const hasTools = roles.includes("tools") || roles.includes("worker");
+  const hasApi = options.api !== false && (roles.includes("api") || options.data !== undefined); // P5
   /** What takes work and may need time to finish it, and what is closed behind it, each in the order of its start. */
   const working: Stop[] = [];
   const opened: (() => Promise<void>)[] = [];
@@ -91,12 +96,17 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
     return closed;
   };
   try {
+    const code = hasTools ? await openToolCode({ ...options, place: storePlace(options), clock: systemClock }) : null;
+    opened.push(async () => await code?.close()); // again after the host's, which is nothing, or for want of a host (P1)
+    // Loading the server keeps this thread busy: best while children start. What comes of it is told by openApi.
+    if (hasApi) void Promise.resolve(code?.begun).then(() => loadServer().catch(() => undefined));
     const node = await openNode({ ...options, sweep: roles.includes("kernel"), warnsOfBroker: true });
     opened.push(() => node.close());
     await options.beforeWork?.(node);
-    const host = hasTools
-      ? await openToolHost({ ...options, node, serve: roles.includes("tools") }) // P2
-      : null;
+    const host =
+      code !== null
+        ? await openToolHost({ ...options, node, code, serve: roles.includes("tools") }) // P2
+        : null;
     if (host !== null) {
       opened.push(() => host.close({ graceMs: 0 }));
       for (const service of host.services) working.push((grace) => service.stop(grace));
@@ -116,7 +126,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
       working.push((grace) => pmo.stop(grace));
     }
     const health = createHealth({ node, isDraining: () => isDraining });
-    const api = await openApiOf(options, node, roles.includes("api"), () => isDraining);
+    const api = hasApi ? await openApiOf(options, node, roles.includes("api"), () => isDraining) : null;
     if (api !== null) opened.push(() => api.close());
     return { node, roles, host, agents, api, health, close };
   } catch (error) {
@@ -138,12 +148,11 @@ function callerOptions({ project, concurrencyMax, leaseMs, onLog, onProgress, on
 
 /** P5 */
 async function openApiOf(
-  { api = {}, envAllowList, onWarning }: ProcessOptions,
+  { api, envAllowList, onWarning }: ProcessOptions,
   node: Node,
   isAsked: boolean,
   isDraining: () => boolean,
-): Promise<Api | null> {
-  if (api === false || (!isAsked && node.store.kind !== "directory")) return null;
+): Promise<Api> {
   const place = isAsked ? api : { ...api, host: undefined, port: 0 };
   return await openApi({ ...place, node, envAllowList, isDraining, onWarning });
 }

@@ -7,27 +7,22 @@
 //       nothing but a description of an HTTP API (`options.jina`, `options.openapi`) need no code; the service of their
 //       target runs them.
 //   H4. A credential goes only to the hosts it is for: those that tools of this bundle name, and Jina's own.
-//   H5. A workspace that nobody chose lies beside the store, or, without a directory, is removed at the end.
+//   H5. Code that was opened for it is closed with it.
 
-import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { resolve as absolutePath, join } from "node:path";
 import { createAgentRuntime } from "@tessera/agent";
 import {
   builtinTools,
   createGuardedAgent,
-  createIsolatedHost,
   createOpenApiHost,
   createToolRunner,
   credentialGrants,
   type LoadedBundle,
-  loadBundleTools,
   openWorkspaces,
   type ShellOptions,
   startToolService,
   type ToolService,
 } from "@tessera/executor";
-import { CGError, errorOf, isJsonObject, parseTargetSubject } from "@tessera/protocol";
+import { isJsonObject, parseTargetSubject } from "@tessera/protocol";
 import {
   type RegisteredTool,
   type ToolInvocation,
@@ -36,13 +31,15 @@ import {
   toolPolicy,
 } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
-import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
 import type { Node } from "./open-node.ts";
 import { createResolve } from "./resolve-tool.ts";
 import { storeTools } from "./store-tools.ts";
+import { openToolCode, type ToolCode } from "./tool-code.ts";
 
 export interface ToolHostOptions {
   readonly node: Node;
+  /** Opened before the node was there; default: it is opened here. */
+  readonly code?: ToolCode | undefined;
   readonly project: string;
   /** A directory with `tessera.yaml`, `goondan.yaml` or `tessera.config.ts`. */
   readonly bundle?: string | undefined;
@@ -113,12 +110,11 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     for (const step of closing.splice(0).reverse()) await step();
   };
   try {
-    const place = await workspaceRoot(options);
-    closing.push(place.close);
-    const isolated = createIsolatedHost({ clock, env, cacheDir: join(place.root, ".cache"), onWarning });
-    closing.push(() => isolated.close()); // also where loading fails: a child that nobody ends keeps this process alive
+    const code = options.code ?? (await openToolCode({ ...options, place: node.store.place, clock }));
+    closing.push(() => code.close()); // H5
+    const { isolated } = code;
     const builtins = builtinTools({ clock, ...(options.shell === undefined ? {} : { shell: options.shell }) });
-    const bundle = await loadBundle(options, isolated);
+    const bundle = await code.bundle();
     const loaded = [...(bundle?.tools ?? []), ...(options.tools ?? [])];
     const registry = new ToolRegistry();
     const wanted = new Set(options.builtins ?? []);
@@ -137,7 +133,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     let extensionTool: Parameters<ToolHost["useExtensions"]>[0] = () => null;
     const resolve = (invocation: ToolInvocation) => extensionTool(invocation) ?? ownTool(invocation);
     const environment = { env, ...(options.envAllowList === undefined ? {} : { allowList: options.envAllowList }) };
-    const workspaces = await openWorkspaces(place.root);
+    const workspaces = await openWorkspaces(code.workspaceRoot);
     const runner = createToolRunner({ resolve, isolated, workspaces, environment, clock, onWarning });
     closing.push(() => runner.close());
     await storeTools(
@@ -199,23 +195,6 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
   }
 }
 
-async function loadBundle(
-  { bundle, onWarning }: ToolHostOptions,
-  isolated: ReturnType<typeof createIsolatedHost>,
-): Promise<LoadedBundle | null> {
-  if (bundle === undefined) return null;
-  const loaded = await loadBundleTools(bundle, { isolated }).catch((error: NodeJS.ErrnoException) => {
-    if (CGError.is(error) || error.code === undefined) throw error;
-    const details = { kind: "missing_bundle", errno: error.code };
-    throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`, { details });
-  });
-  if (loaded.mistakes.length > 0) throw errorOfMistakes(loaded.mistakes as readonly [Mistake, ...Mistake[]]);
-  for (const { file, line, column, pointer } of loaded.ignored) {
-    onWarning(`${file}:${line}:${column}: ${pointer} has no meaning here and is ignored`);
-  }
-  return loaded;
-}
-
 /** H2, H3: target → the protocol versions of its commands. */
 function servedTargets(tools: readonly RegisteredTool[], openApiTargets: readonly string[]) {
   const targets = new Map<string, Set<"v1r4" | "v1r3">>(openApiTargets.map((target) => [target, new Set(["v1r4"])]));
@@ -241,14 +220,4 @@ function credentialHosts(
   for (const { definition } of tools)
     for (const [variable, host] of credentialGrants(definition)) grant(variable, host);
   return Object.fromEntries([...hosts].map(([variable, set]) => [variable, [...set]]));
-}
-
-/** H5 */
-async function workspaceRoot({ workspaces, node }: ToolHostOptions): Promise<{ root: string; close(): Promise<void> }> {
-  const { place } = node.store;
-  const chosen = workspaces ?? (place.kind === "directory" ? join(place.directory, "workspaces") : undefined);
-  // Absolute: isolated children have other current directories.
-  if (chosen !== undefined) return { root: absolutePath(chosen), close: async () => undefined };
-  const root = await mkdtemp(join(tmpdir(), "tessera-workspaces-"));
-  return { root, close: () => rm(root, { recursive: true, force: true }) };
 }

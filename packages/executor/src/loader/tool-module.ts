@@ -55,7 +55,7 @@ export async function importModule(file: string, options: LoadOptions): Promise<
   try {
     const tsconfig = await nearestTsconfig(dirname(file), options.root);
     const jiti = createJiti(file, {
-      fsCache: options.cacheDir ?? besideCompiled() ?? false, // T4
+      fsCache: options.cacheDir ?? keptTransformed() ?? false, // T4
       interopDefault: false,
       tsconfigPaths: tsconfig ?? false,
       virtualModules: OWN_MODULES,
@@ -66,8 +66,8 @@ export async function importModule(file: string, options: LoadOptions): Promise<
   }
 }
 
-/** Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */
-function besideCompiled(): string | undefined {
+/** T4. Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */
+export function keptTransformed(): string | undefined {
   const compiled = getCompileCacheDir();
   return compiled === undefined ? undefined : join(dirname(compiled), "transformed");
 }
