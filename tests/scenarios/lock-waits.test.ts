@@ -204,6 +204,42 @@ describe("on postgres, whoever waited for a step to commit", () => {
   });
 });
 
+describe("on postgres, the end of a turn that waited", () => {
+  beforeEach(() => open("postgres"));
+
+  test("for its dispatch as a task is the end of that task, too", async () => {
+    const parent = await prepareStep();
+    const made = await kernel.suspendOnCalls(parent.step);
+    if (made.outcome === "rejected") throw new Error(made.code);
+    const { tool_call_id = "", ticket } = made.calls[0] ?? {};
+    const opened = await kernel.openCall({ project_id: PROJECT, tool_call_id, ticket: ticket ?? "", executor: "pmo" });
+    if (opened.outcome === "rejected") throw new Error(opened.code);
+    const { capability } = opened;
+    const tasks = [{ batch_task_id: "task_a" }];
+    const batch = { project_id: PROJECT, tool_call_id, capability, batch_id: "batch_a", tasks };
+    expect(await kernel.openBatch(batch)).toMatchObject({ outcome: "accepted" });
+    const child = { project_id: PROJECT, agent_id: "agent_b", agent_turn_id: "turn_b" };
+    await kernel.putAgent({ ...child, worker_target: "w", profile_box_id: "profile" });
+    await kernel.enqueueTurn({ ...child, parent_agent_turn_id: "turn_a" });
+    const taken = await kernel.resume({ project_id: PROJECT, agent_id: "agent_b", worker_id: "worker_1" });
+    if (taken.outcome !== "accepted") throw new Error(JSON.stringify(taken));
+    const move = { ...child, batch_task_id: "task_a", move: "dispatch" };
+    const deliverable = { card_id: "card_b", content: { text: "done" } };
+    const other = await anotherKernel();
+    const outcome = await whileWaiting(
+      (tx) =>
+        tx.query("select l0.move_batch_task($1::jsonb, $2::timestamptz)", [
+          JSON.stringify([move]),
+          clock.databaseTime().toISOString(),
+        ]),
+      () => other.finishTurn({ ...child, turn_epoch: taken.turn_epoch, status: "success", deliverable }),
+    );
+    expect(outcome).toMatchObject({ outcome: "accepted" });
+    expect(await kernel.reads.batch(PROJECT, "batch_a")).toMatchObject({ tasks: [{ status: "success" }] });
+    expect((await verifyStore(store.database, { only: "safety" })).violations).toEqual([]);
+  });
+});
+
 describe.each(["pglite", "postgres"] as const)(
   "on %s, a worker that asks again because it lost the answer",
   (engine) => {

@@ -117,7 +117,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     roles: ["kernel", "worker", "api"],
     names: names(`
       change_project claim_calls command_of dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
-      fallback_deliverable from_session gate has_repeats in_both_orders in_item_order in_place in_rounds kernel_error lapse_call left_over
+      fallback_deliverable from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
       living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
       open_plainly put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
       refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content

@@ -11,18 +11,20 @@ import { sqlQuery } from "./sql-files.ts";
 
 /** A read costs the same for each of its items, however many there are. */
 const ITEMS_MAX = 128;
+/** A box may hold a long history, so fewer of them are in memory at once. */
+const BOXES_MAX = 32;
 const ROWS_MAX = 1_000;
 
 export function createGatheredReads(database: Database, clock: Clock): Pick<Reads, "boxCards" | "agent" | "tools"> {
   const slots = new Slots(database.capabilities.batchesInFlight, clock); // G2
-  const gather = <Answer>(run: (items: readonly string[]) => Promise<readonly Answer[]>) =>
+  const gather = <Answer>(run: (items: readonly string[]) => Promise<readonly Answer[]>, itemsMax = ITEMS_MAX) =>
     new Batcher<Answer>({
       run,
       refuse(error) {
         throw error;
       },
       slots,
-      itemsMax: ITEMS_MAX,
+      itemsMax,
     });
   /** Rows that name the item they belong to, counted from 1. */
   const rowsPerItem = async <R extends Row>(name: string, items: readonly string[]): Promise<R[][]> => {
@@ -31,7 +33,7 @@ export function createGatheredReads(database: Database, clock: Clock): Pick<Read
     for (const { item, ...row } of rows) answers[item - 1]?.push(row as unknown as R);
     return answers;
   };
-  const boxes = gather((items) => rowsPerItem<CardDocument & { pos: number }>("box_cards", items));
+  const boxes = gather((items) => rowsPerItem<CardDocument & { pos: number }>("box_cards", items), BOXES_MAX);
   const agents = gather(async (items) => (await rowsPerItem("agents_by_id", items)).map(([agent]) => agent ?? null));
   const tools = gather(async (items) => {
     const projects = new Map([...new Set(items)].map((item) => [item, toolsOf(JSON.parse(item) as string)]));

@@ -17,12 +17,9 @@
 create or replace function l0.with_the_rest(door text, items jsonb, moment timestamptz, answer json, done integer[]) returns json
 language plpgsql as $$
 declare
-  rest jsonb;
-  places integer[];
+  rest jsonb := l0.left_over(items, done);
   rest_answers json;
 begin
-  select jsonb_agg(e.item order by e.n), array_agg(e.n order by e.n) into rest, places
-    from jsonb_array_elements(items) with ordinality e (item, n) where e.n <> all (coalesce(done, '{}'));
   case door
     when 'suspend_on_calls' then rest_answers := l0.suspend_on_calls(rest, moment);
     -- Claims of both kinds may share this transaction, so it waits for the disk unless all of it was left over.
@@ -30,13 +27,7 @@ begin
     when 'report' then rest_answers := l0.report_at(rest, moment);
     when 'resume' then rest_answers := l0.resume(rest, moment);
   end case;
-  if done is null then
-    return rest_answers;
-  end if;
-  return (select json_agg(a.answer order by a.n)
-            from (select done[f.n] as n, f.answer from json_array_elements(answer) with ordinality f (answer, n)
-                  union all
-                  select places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
+  return l0.in_place(answer, done, rest_answers);
 end $$;
 
 create or replace function l0.suspend_plainly(items jsonb, at timestamptz default null) returns json
@@ -52,8 +43,8 @@ declare
   done integer[];
 begin
   perform l0.expect_batch(items);
-  -- Steps like the first are likely to follow: a worker whose tools run where it runs should not pay for a look in vain.
-  if jsonb_array_length(items #> '{0,calls}') is distinct from 1 or items #>> '{0,calls,0,local}' = 'true' then
+  -- Steps like the first are likely to follow: a worker whose steps have several calls should not pay for a look in vain.
+  if jsonb_array_length(items #> '{0,calls}') is distinct from 1 then
     return l0.suspend_on_calls(items, moment);
   end if;
   select * into strict pads from l0.ticket_keys where key_id = 1;

@@ -1,15 +1,6 @@
 -- The end of turns that go well, for many of them at once. The rules are those of 26_plain_calls.sql: what is written here would have
 -- been written by the full door (24), and what is left over goes there.
 
--- The answers of a plain door and those of the full one for the items that were left over, in item order.
-create or replace function l0.in_both_orders(answer json, done integer[], rest_answers json, places integer[]) returns json
-language sql immutable as $$
-  select json_agg(a.answer order by a.n)
-    from (select done[f.n] as n, f.answer from json_array_elements(answer) with ordinality f (answer, n)
-          union all
-          select places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a
-$$;
-
 -- A success with a deliverable, of a turn behind which nothing waits.
 create or replace function l0.finish_plainly(items jsonb, at timestamptz default null) returns json
 language plpgsql
@@ -21,10 +12,17 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
   done integer[];
-  rest jsonb;
-  places integer[];
+  ended text[];
 begin
   perform l0.expect_batch(items);
+  if jsonb_array_length(items) > 1 then
+    -- Also those that are left over, and a turn behind which others wait often is: locked later, they would be locked out of order (P3).
+    perform h.locked
+       from (select i.project_id, i.agent_id from jsonb_to_recordset(items) as i (project_id text, agent_id text)
+              order by i.project_id collate "C", i.agent_id collate "C") i
+      cross join lateral (
+        select 1 as locked from state.agent_state_head h where h.project_id = i.project_id and h.agent_id = i.agent_id for no key update) h;
+  end if;
   with item as materialized (
     select i.ord::integer as ord, i.project_id, i.agent_id, i.agent_turn_id, i.turn_epoch, i.deliverable ->> 'card_id' as deliverable_id,
            n.cards, jsonb_array_length(n.cards) as total
@@ -66,11 +64,6 @@ begin
     select h.project_id, h.agent_id, h.agent_turn_id, 'task', 'success', h.turn_epoch,
            jsonb_build_object('output_box_id', h.output_box_id, 'deliverable_card_id', h.deliverable_id), h.ended_at
       from head h order by h.ord
-  ), task as (
-    -- A batch that waits for this turn learns of its end in the same commit.
-    update state.pmo_batch_tasks k
-       set status = 'success', ended_at = h.ended_at, error_detail = null
-      from head h where k.current_agent_turn_id = h.agent_turn_id and k.status = 'dispatched'
   ), message as (
     update state.inbox n
        set status = 'consumed', processed_at = h.ended_at, due_at = null, last_error = null, disposition = 'applied'
@@ -80,15 +73,17 @@ begin
             from (select 'accepted' as outcome, h.deliverable_id as deliverable_card_id, h.output_box_id, h.channel_id, h.trace_id,
                          null as wake
                     from head h order by h.ord) a),
-         (select array_agg(h.ord order by h.ord) from head h)
-    into answer, done;
-  if coalesce(cardinality(done), 0) = jsonb_array_length(items) then
+         (select array_agg(h.ord order by h.ord) from head h), (select array_agg(h.agent_turn_id) from head h)
+    into answer, done, ended;
+  -- A batch that waits for such a turn learns of its end in the same commit. In a statement of its own, which sees a task that was
+  -- dispatched while the turn's lock was waited for (50_batches.sql, move_batch_task).
+  update state.pmo_batch_tasks k
+     set status = 'success', ended_at = t.ended_at, error_detail = null
+    from unnest(ended) e (id)
+   cross join lateral (select t.agent_turn_id, t.ended_at from state.agent_turns t where t.agent_turn_id = e.id limit 1) t
+   where k.current_agent_turn_id = t.agent_turn_id and k.status = 'dispatched';
+  if cardinality(done) = jsonb_array_length(items) then
     return answer;
   end if;
-  select jsonb_agg(e.item order by e.n), array_agg(e.n order by e.n) into rest, places
-    from jsonb_array_elements(items) with ordinality e (item, n) where e.n <> all (coalesce(done, '{}'));
-  if done is null then
-    return l0.finish_turn(rest, moment);
-  end if;
-  return l0.in_both_orders(answer, done, l0.finish_turn(rest, moment), places);
+  return l0.in_place(answer, done, l0.finish_turn(l0.left_over(items, done), moment));
 end $$;

@@ -21,25 +21,35 @@ begin
     cross join lateral (
       select 1 as locked from state.agent_state_head h where h.project_id = i.project_id and h.agent_id = i.agent_id for no key update) h; -- E1
   perform t.locked
-     from (select distinct i.parent_agent_turn_id as id from jsonb_to_recordset(items) as i (parent_agent_turn_id text)
-            where i.parent_agent_turn_id is not null order by 1) i
-    cross join lateral (select 1 as locked from state.agent_turns t where t.agent_turn_id = i.id for share) t;
+     from (select distinct i.project_id, i.parent_agent_turn_id as id
+             from jsonb_to_recordset(items) as i (project_id text, parent_agent_turn_id text, depth_policy text)
+            where i.parent_agent_turn_id is not null and i.depth_policy is distinct from 'root' order by 2) i
+    cross join lateral (
+      select 1 as locked from state.agent_turns t where t.agent_turn_id = i.id and t.project_id = i.project_id for share) t;
 
-  with item as materialized (
+  with named as (
+    -- The first of its agent, of its turn and of its correlation, also where that one is left over: the others must meet what it did.
+    select e.item, e.ord,
+           row_number() over (partition by e.item ->> 'project_id', e.item ->> 'agent_id' order by e.ord) = 1
+           and row_number() over (partition by e.item ->> 'agent_turn_id' order by e.ord) = 1
+           and row_number() over (partition by e.item ->> 'project_id', coalesce(e.item ->> 'correlation_id', e.item ->> 'agent_turn_id')
+                                      order by e.ord) = 1 as is_first
+      from jsonb_array_elements(items) with ordinality e (item, ord)
+  ), item as materialized (
     select e.ord::integer as ord, i.project_id, i.agent_id, i.agent_turn_id, coalesce(i.correlation_id, i.agent_turn_id) as correlation_id,
            coalesce(i.channel_id, 'public') as channel_id, i.trace_id, i.span_id, i.tracestate, i.parent_traceparent, i.parent_step_id,
            i.context_box_id is not null as has_context, coalesce(i.context_box_id, i.new_box_ids ->> 1) as context_box_id, i.context_cards,
-           i.new_box_ids ->> 0 as output_box_id, i.display_name, i.metadata, i.runtime_config, i.source_agent_id,
+           i.new_box_ids ->> 0 as output_box_id, i.display_name, e.item -> 'metadata' as metadata,
+           e.item -> 'runtime_config' as runtime_config, i.source_agent_id,
            coalesce(i.profile_box_id, a.profile_box_id) as profile_box_id, a.worker_target, h.turn_epoch + 1 as turn_epoch,
            parent.agent_id as parent_agent_id, parent.agent_turn_id as parent_agent_turn_id,
-           coalesce(parent.recursion_depth + 1, 0) as depth, coalesce(parent.trace_id, i.trace_id) as spent_trace_id,
-           lag(i.agent_id) over (partition by i.project_id order by i.agent_id collate "C", e.ord) is distinct from i.agent_id as is_first
-      from jsonb_array_elements(items) with ordinality e (item, ord)
+           coalesce(parent.recursion_depth + 1, 0) as depth, coalesce(parent.trace_id, i.trace_id) as spent_trace_id
+      from named e
      cross join lateral jsonb_to_record(e.item) as i (
              project_id text, agent_id text, agent_turn_id text, correlation_id text, message_type text, channel_id text, trace_id text,
              span_id text, tracestate text, parent_traceparent text, depth_policy text, parent_agent_turn_id text, parent_step_id text,
              profile_box_id text, context_box_id text, context_cards jsonb, output_box_id text, new_box_ids jsonb, display_name text,
-             metadata jsonb, runtime_config jsonb, source_agent_id text)
+             source_agent_id text)
      cross join lateral (
        select a.profile_box_id, a.worker_target from resource.project_agents a
         where a.project_id = i.project_id and a.agent_id = i.agent_id and a.status = 'active' limit 1) a
@@ -51,11 +61,13 @@ begin
         select t.agent_id, t.agent_turn_id, t.recursion_depth, t.trace_id from state.agent_turns t
          where t.agent_turn_id = i.parent_agent_turn_id and t.project_id = i.project_id and t.status <> 'canceled'
            and t.parent_agent_turn_id is null and t.recursion_depth < 19 limit 1) parent on true
-     where i.agent_turn_id is not null and i.trace_id ~ '^[0-9a-f]{32}$' and i.span_id ~ '^[0-9a-f]{16}$'
+     where e.is_first and i.agent_turn_id is not null and i.trace_id ~ '^[0-9a-f]{32}$' and i.span_id ~ '^[0-9a-f]{16}$'
        and coalesce(i.message_type, 'turn') = 'turn' and i.output_box_id is null
        -- Without a parent the policies are one.
        and (coalesce(i.depth_policy, 'descend') = 'descend'
             or i.depth_policy = 'root' and not e.item ? 'parent_agent_turn_id' and i.parent_step_id is null)
+       and jsonb_typeof(e.item -> 'context_cards') is not distinct from
+           case when e.item ? 'context_cards' then 'array' end
        and (e.item ? 'parent_agent_turn_id') = (parent.agent_turn_id is not null)
        and coalesce(i.profile_box_id, a.profile_box_id) is not null
        and (i.profile_box_id is null or exists (
@@ -69,11 +81,11 @@ begin
      order by i.project_id collate "C", i.agent_id collate "C", e.ord
   ), budget as (
     insert into state.trace_budgets as b (project_id, trace_id, turns)
-    select i.project_id, i.spent_trace_id, count(*) from item i where i.is_first group by i.project_id, i.spent_trace_id order by 1, 2
+    select i.project_id, i.spent_trace_id, count(*) from item i group by i.project_id, i.spent_trace_id order by 1, 2
     on conflict (project_id, trace_id) do update set turns = b.turns + excluded.turns where b.turns + excluded.turns <= 1000 -- E3
     returning b.project_id, b.trace_id
   ), new as materialized (
-    select i.* from item i join budget b on b.project_id = i.project_id and b.trace_id = i.spent_trace_id where i.is_first
+    select i.* from item i join budget b on b.project_id = i.project_id and b.trace_id = i.spent_trace_id
      order by i.project_id collate "C", i.agent_id collate "C"
   ), head as (
     update state.agent_state_head h
@@ -141,18 +153,11 @@ declare
   moment timestamptz := coalesce(at, clock_timestamp());
   answer json;
   done integer[];
-  rest jsonb;
-  places integer[];
 begin
   perform l0.expect_batch(items);
   select e.answer, e.done into answer, done from l0.enqueue_idle(items, moment) e;
-  if done is null then
-    return l0.enqueue_turn(items, moment);
-  end if;
   if cardinality(done) = jsonb_array_length(items) then
     return answer;
   end if;
-  select jsonb_agg(e.item order by e.n), array_agg(e.n order by e.n) into rest, places
-    from jsonb_array_elements(items) with ordinality e (item, n) where e.n <> all (done);
-  return l0.in_both_orders(answer, done, l0.enqueue_turn(rest, moment), places);
+  return l0.in_place(answer, done, l0.enqueue_turn(l0.left_over(items, done), moment));
 end $$;

@@ -189,19 +189,23 @@ begin
     cross join lateral (
       select 1 as locked from state.agent_state_head h where h.project_id = x.project_id and h.agent_id = x.agent_id for no key update) h;
   perform k.locked
-     from (select e.item ->> 'batch_task_id' as id from jsonb_array_elements(items) e (item) order by (e.item ->> 'batch_task_id') collate "C") x
-    cross join lateral (select 1 as locked from state.pmo_batch_tasks k where k.batch_task_id = x.id for no key update) k;
+     from (select e.item ->> 'project_id' as project_id, e.item ->> 'batch_task_id' as id from jsonb_array_elements(items) e (item)
+            order by (e.item ->> 'batch_task_id') collate "C") x
+    cross join lateral (
+      select 1 as locked from state.pmo_batch_tasks k where k.batch_task_id = x.id and k.project_id = x.project_id for no key update) k;
 
   -- Those that may start are asked for together; what an idle agent cannot take at once is decided one by one below.
   select jsonb_agg(e.item -> 'turn' order by e.n), array_agg(e.n order by e.n) into turns, places
-    from jsonb_array_elements(items) with ordinality e (item, n)
+    from (select x.item, x.n, row_number() over (partition by x.item ->> 'batch_task_id' order by x.n) as nth
+            from jsonb_array_elements(items) with ordinality x (item, n)) e
    cross join lateral (
      select k.batch_id from state.pmo_batch_tasks k
       where k.batch_task_id = e.item ->> 'batch_task_id' and k.project_id = e.item ->> 'project_id' and k.status = 'pending'
         and k.next_retry_at <= moment and k.current_agent_turn_id is distinct from e.item -> 'turn' ->> 'agent_turn_id' limit 1) k
    cross join lateral (select b.parent_tool_call_id from state.pmo_batches b where b.batch_id = k.batch_id and b.status = 'running' limit 1) b
    cross join lateral (select 1 from state.calls c where c.tool_call_id = b.parent_tool_call_id and c.wait_status = 'waiting' limit 1) c
-   where e.item -> 'turn' ->> 'project_id' = e.item ->> 'project_id';
+   where e.nth = 1 -- one that names the same task meets what the first did
+     and e.item -> 'turn' ->> 'project_id' = e.item ->> 'project_id';
   with child as materialized (
     select places[a.done[c.n]] as n, c.child
       from l0.enqueue_idle(turns, moment) a cross join lateral json_array_elements(a.answer) with ordinality c (child, n)
