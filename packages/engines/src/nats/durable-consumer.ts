@@ -15,6 +15,7 @@ import type { Handler } from "../delivery/group.ts";
 import type { Warnings } from "../delivery/warnings.ts";
 import { unbundle } from "./bundle.ts";
 import { describe } from "./connection.ts";
+import { LateAcks } from "./late-acks.ts";
 import { type DeliveryOwner, NatsDelivery } from "./nats-delivery.ts";
 import { Pull } from "./pull.ts";
 import { type DurableSpec, ensureDurable, ensureStream } from "./topology.ts";
@@ -39,6 +40,7 @@ export class DurableConsumer implements DeliveryOwner {
   readonly #stopping = new AbortController();
   readonly #loops = new Set<Promise<void>>();
   #pull: Pull | null = null;
+  #acks: LateAcks | null = null;
   #unanswered = 0;
   #running = 0;
   #attached: { nc: NatsConnection; firstAttempt: Promise<void> } | null = null;
@@ -69,6 +71,7 @@ export class DurableConsumer implements DeliveryOwner {
     await Promise.all(this.#loops);
     this.#options.warnings.clear(this.#warningKey);
     if (this.#running > 0) await new Promise<void>((resolve) => (this.#whenIdle = resolve));
+    this.#acks?.send();
   }
 
   answered(): void {
@@ -143,6 +146,8 @@ export class DurableConsumer implements DeliveryOwner {
 
   /** Resolves with the reason when pulling over this connection came to an end. */
   async #startPull(nc: NatsConnection): Promise<string> {
+    const acks = new LateAcks(nc);
+    this.#acks = acks;
     const pull = new Pull({
       nc,
       inboxPrefix: this.#options.inboxPrefix,
@@ -150,7 +155,7 @@ export class DurableConsumer implements DeliveryOwner {
       durable: this.#options.durable,
       freeHands: () => this.#inFlightMax - this.#unanswered,
       inFlightMax: this.#inFlightMax,
-      onMessage: (msg) => this.#hear(new NatsDelivery(msg, nc, this)),
+      onMessage: (msg) => this.#hear(new NatsDelivery(msg, nc, acks, this)),
     });
     this.#pull = pull;
     const reason = await Promise.race([pull.ended, nc.closed().then(() => "the connection was closed")]);

@@ -6,9 +6,8 @@
 import { type Msg, type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { BusHeaders, Delivery } from "@tessera/kernel/ports";
 import { DELIVER_MAX } from "../delivery/dispatcher.ts";
+import type { LateAcks } from "./late-acks.ts";
 import { headersOf } from "./message.ts";
-
-const ACK = new TextEncoder().encode("+ACK");
 
 export interface DeliveryOwner {
   answered(delivery: NatsDelivery): void;
@@ -24,14 +23,16 @@ export class NatsDelivery implements Delivery {
   readonly sequence: number;
   readonly #msg: Msg;
   readonly #nc: NatsConnection;
+  readonly #acks: LateAcks;
   #owner: DeliveryOwner | null;
   #headers: BusHeaders | null = null;
 
-  constructor(msg: Msg, nc: NatsConnection, owner: DeliveryOwner) {
+  constructor(msg: Msg, nc: NatsConnection, acks: LateAcks, owner: DeliveryOwner) {
     this.subject = msg.subject;
     this.data = msg.data;
     this.#msg = msg;
     this.#nc = nc;
+    this.#acks = acks;
     this.#owner = owner;
     ({ deliveries: this.deliveries, sequence: this.sequence } = readAckSubject(msg.reply ?? ""));
   }
@@ -42,7 +43,7 @@ export class NatsDelivery implements Delivery {
   }
 
   ack(): void {
-    this.#answer(ACK);
+    this.#answer("+ACK");
   }
 
   nak(delayMs = 0): void {
@@ -58,11 +59,13 @@ export class NatsDelivery implements Delivery {
     this.#answer("+TERM");
   }
 
-  #answer(answer: string | Uint8Array): void {
+  #answer(answer: string): void {
     const owner = this.#owner;
     if (owner === null) return;
     this.#owner = null; // A1
-    if (!this.#nc.isClosed() && this.#msg.reply !== undefined) this.#nc.publish(this.#msg.reply, answer);
+    const { reply } = this.#msg;
+    if (reply !== undefined && answer === "+ACK") this.#acks.add(reply);
+    else if (reply !== undefined && !this.#nc.isClosed()) this.#nc.publish(reply, answer);
     owner.answered(this);
   }
 }
