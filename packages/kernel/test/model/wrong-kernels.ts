@@ -97,7 +97,7 @@ export const MISTAKES: readonly Mistake[] = [
   },
   {
     says: "what a plain door left over is answered to somebody else",
-    fn: "with_the_rest",
+    fn: "in_place",
     from: "select json_agg(a.answer order by a.n)",
     to: "select json_agg(a.answer order by a.n desc)",
     noticedAt: 13,
