@@ -7,6 +7,8 @@
 //   N4. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
 //       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
 //       says it holds would otherwise keep it for as long as it lives.
+//   N5. Where a tool is at work most is at stake and least happens: one event among the many of a call. It is struck several
+//       times as often as others, and mostly paused until its lease is over, so that another attempt is made beside it.
 
 import type { SimProcess } from "@tessera/testkit/sim";
 import type { Cast, CastWorld, Pauses } from "./cast.ts";
@@ -22,6 +24,9 @@ const ZOMBIE_WAKES_MS = 1_500;
 const TAKES_A_TURN = /^answer resume_plainly /;
 const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
 const IDLE_CHANCE = 0.1;
+/** N5 */
+const AT_WORK = /^tool /;
+const AT_WORK_STRIKES = 4;
 const CUT_MS = [1_000, 40_000] as const;
 const DOWN_MS = [500, 20_000] as const;
 const TAIL_MS = [100, 8_000] as const;
@@ -57,8 +62,15 @@ export function mayStrike(world: CastWorld, process: SimProcess, label: string):
   const { faults, log, random } = world;
   if (process.role === "worker" && TAKES_A_TURN.test(label)) wakeZombies(world); // N3
   if (IDLE.test(label) && !random.chance(IDLE_CHANCE)) return; // N2
-  if (faults.hits("process.pause")) pause(world, process);
-  if (!faults.hits("process.kill")) return;
+  const isAtWork = AT_WORK.test(label);
+  const strikes = isAtWork ? AT_WORK_STRIKES : 1; // N5
+  const isStruck = (fault: "process.pause" | "process.kill") => {
+    const isDrawn = Array.from({ length: strikes }, () => faults.draws(fault)).includes(true);
+    if (isDrawn) faults.happened(fault);
+    return isDrawn;
+  };
+  if (isStruck("process.pause")) pause(world, process, isAtWork);
+  if (!isStruck("process.kill")) return;
   log.add(`  ${process.name} is killed`);
   process.kill();
 }
@@ -95,9 +107,9 @@ function victimsOf({ random }: CastWorld, cast: Cast): readonly SimProcess[] {
   return random.pick([[one], all.filter(({ role }) => role === one.role), all]);
 }
 
-function pause({ scheduler, random, log, pauses }: CastWorld, process: SimProcess): void {
+function pause({ scheduler, random, log, pauses }: CastWorld, process: SimProcess, isAtWork: boolean): void {
   log.add(`  ${process.name} is paused`);
-  const isLong = process.role === "worker" && random.chance(ZOMBIE_CHANCE);
+  const isLong = (isAtWork || process.role === "worker") && random.chance(ZOMBIE_CHANCE);
   process.pause({ isAsleep: random.chance(SLEEP_CHANCE) });
   pauses.sinceMs.set(process, scheduler.nowMs);
   const [fromMs, toMs] = isLong ? ZOMBIE_MS : PAUSE_MS;

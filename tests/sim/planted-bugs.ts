@@ -48,7 +48,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "skip_epoch_check",
-    foundBy: 34,
+    foundBy: 11,
     says: "what a worker writes is taken from whoever names the turn, whatever its epoch",
     replaced: [
       {
@@ -75,7 +75,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "ack_before_claim",
-    foundBy: 3,
+    foundBy: 8,
     says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
@@ -89,6 +89,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "timeout_without_cas",
+    foundBy: 7,
     says: "the watchdog settles what is settled already",
     replaced: [{ fn: "sweep_call", from: "if c.wait_status = 'received' then", to: "if false then" }],
   },
@@ -142,6 +143,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "box_append_outside_tx",
+    foundBy: 2,
     says: "one result in ten is settled without its card: the second statement was lost",
     replaced: [
       {
@@ -158,6 +160,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "double_terminal_on_cancel",
+    foundBy: 5,
     says: "a turn that is canceled ends twice",
     replaced: [
       {
@@ -188,6 +191,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "depth_from_header",
+    foundBy: 4,
     says: "a child's depth is what its request says",
     replaced: [
       {
@@ -199,7 +203,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "retry_without_key",
-    foundBy: 27,
+    foundBy: 103,
     says: "each attempt has an idempotency key of its own",
     replaced: [
       {
