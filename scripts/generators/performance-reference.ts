@@ -143,7 +143,10 @@ function limitsSection(bench: Results | null): string {
 - **Without NATS, the notifications.** LISTEN/NOTIFY takes a lock at each commit that notifies; one at a time it is as fast as
   a broker.
 
-${cpuTable(bench)}`;
+${cpuTable(bench)}
+
+What stands between this and half of the floor's rate, by profile, and what it would take:
+[decision 28](../decisions/0028-how-far-from-the-floor.md).`;
 }
 
 /** Where a call's CPU time goes with 64 at once, beside the floor's. */

@@ -2,6 +2,8 @@
 //
 //   A1. Nothing here runs before the commit it announces, and nothing durable depends on its success.
 //   A2. What the items of one batch announce goes out together, and each agent in it is woken once.
+//   A3. Whoever waits in this process for a turn that ends in it hears of that without a bus. It is told after the commit, too,
+//       and looks at the store for what came of it.
 
 import { commandMessage, taskEventMessage, wakeMessage } from "./messages.ts";
 import type { Command, EndedTurn, Wake } from "./outcomes.ts";
@@ -18,6 +20,8 @@ export interface Announcement {
 export interface Announcer {
   /** Hands the messages to the bus; never rejects. */
   announce(announcement: Announcement): void;
+  /** Calls back when a turn is announced as ended in this process (A3). Returns how to stop hearing. */
+  onEnded(agentTurnId: string, hear: () => void): () => void;
   /** How many messages the bus refused since the start. */
   readonly lost: number;
   /** Resolves when every announcement so far was handed over or refused. */
@@ -35,6 +39,7 @@ export function createAnnouncer(options: {
   let lost = 0;
   let gathered: BusMessage[] = [];
   let woken = new Set<string>();
+  const hearing = new Map<string, Set<() => void>>();
 
   async function send(messages: readonly BusMessage[]): Promise<void> {
     try {
@@ -71,7 +76,18 @@ export function createAnnouncer(options: {
         woken.add(agent);
         gather(wakeMessage(wake, ids.spanId()));
       }
-      for (const turn of ended) gather(taskEventMessage(turn, ids.spanId()));
+      for (const turn of ended) {
+        gather(taskEventMessage(turn, ids.spanId()));
+        for (const hear of hearing.get(turn.agent_turn_id) ?? []) hear(); // A3
+      }
+    },
+    onEnded(agentTurnId, hear) {
+      const listeners = hearing.get(agentTurnId) ?? new Set();
+      hearing.set(agentTurnId, listeners.add(hear));
+      return () => {
+        listeners.delete(hear);
+        if (listeners.size === 0) hearing.delete(agentTurnId);
+      };
     },
     get lost() {
       return lost;

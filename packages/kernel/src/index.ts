@@ -78,6 +78,7 @@ export type {
   TimelineRow,
 } from "./state-reads.ts";
 export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
+export { type TurnBell, turnBell } from "./turn-bell.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";

@@ -1,8 +1,9 @@
 // The end of a turn, awaited by looking at the store.
 //
 //   W1. Waiting is only looking: giving up changes nothing, the turn goes on, and asking again with its id finds it.
+//   W2. A turn that ends in this process is looked at when it does, any other one at growing intervals.
 
-import { type CardDocument, pause, type Row } from "@tessera/kernel";
+import { type CardDocument, type Row, turnBell } from "@tessera/kernel";
 import { errorOf, isJsonObject, type ResultStatus } from "@tessera/protocol";
 import type { Node } from "./open-node.ts";
 
@@ -37,15 +38,20 @@ export async function awaitEnd(
   { waitMs = Number.POSITIVE_INFINITY, signal }: WaitOptions,
 ): Promise<{ readonly turn: Row; readonly card: CardDocument | undefined } | null> {
   const until = clock.monotonicMs() + waitMs;
-  for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-    const turn = await kernel.reads.turn(projectId, turnId);
-    if (turn === null) throw errorOf("not_found", `there is no turn ${turnId}`);
-    if (!OPEN.has(turn.status)) {
-      const [card] = await kernel.reads.cards(projectId, [String(turn.deliverable_card_id)]);
-      return { turn, card };
+  const bell = turnBell(kernel, clock, turnId); // W2
+  try {
+    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+      const turn = await kernel.reads.turn(projectId, turnId);
+      if (turn === null) throw errorOf("not_found", `there is no turn ${turnId}`);
+      if (!OPEN.has(turn.status)) {
+        const [card] = await kernel.reads.cards(projectId, [String(turn.deliverable_card_id)]);
+        return { turn, card };
+      }
+      if (clock.monotonicMs() >= until || signal?.aborted) return null; // W1
+      await bell.orAfter(pauseMs, signal);
     }
-    if (clock.monotonicMs() >= until || signal?.aborted) return null; // W1
-    await pause(clock, pauseMs, signal);
+  } finally {
+    bell.close();
   }
 }
 

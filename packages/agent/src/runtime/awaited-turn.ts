@@ -3,7 +3,7 @@
 //   Q1. Nobody waits for a turn whose end waits for the one who asks. The chain of turns says who waits for whom: each
 //       was asked for by its parent, which waits for it unless the turn says otherwise.
 
-import { type Kernel, pause, type Row } from "@tessera/kernel";
+import { type Kernel, type Row, turnBell } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
 import { type JsonValue, ToolError } from "@tessera/tool";
 import type { AgentRuntimeOptions, RuntimeCaller } from "./agent-runtime.ts";
@@ -36,13 +36,18 @@ export async function awaitTurn(
   timeoutMs: number,
 ): Promise<Row | null> {
   const until = clock.monotonicMs() + timeoutMs;
-  for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-    const turn = await kernel.reads.turn(caller.project_id, turnId);
-    if (turn?.ended_at) return turn;
-    if (signal?.aborted) throw new ToolError("the call was canceled", { code: "canceled" });
-    const leftMs = until - clock.monotonicMs();
-    if (leftMs <= 0) return null;
-    await pause(clock, Math.min(pauseMs, leftMs), signal);
+  const bell = turnBell(kernel, clock, turnId);
+  try {
+    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+      const turn = await kernel.reads.turn(caller.project_id, turnId);
+      if (turn?.ended_at) return turn;
+      if (signal?.aborted) throw new ToolError("the call was canceled", { code: "canceled" });
+      const leftMs = until - clock.monotonicMs();
+      if (leftMs <= 0) return null;
+      await bell.orAfter(Math.min(pauseMs, leftMs), signal);
+    }
+  } finally {
+    bell.close();
   }
 }
 
