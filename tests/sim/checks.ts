@@ -80,7 +80,8 @@ function wrongEffects(call: CallRow, ledger: EffectLedger): string | null {
 }
 
 function wrongKey(call: CallRow, ledger: EffectLedger, keys: Map<string, string>): string | null {
-  const effects = ledger.of(call.tool_call_id);
+  // A call that was lost leaves its id to the next that a model gives it to, which may be another tool's.
+  const effects = ledger.of(call.tool_call_id).filter(({ toolName }) => toolName === call.tool_name);
   for (const { idempotencyKey } of effects) {
     const owner = keys.get(idempotencyKey);
     if (owner !== undefined && owner !== call.tool_call_id) return `its key is also that of ${owner}`;

@@ -96,4 +96,19 @@ describe("a worker that took a turn and never heard of it", () => {
     expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "took it after all" } });
     expect(resume).toEqual([]);
   });
+
+  it("because the kernel asked twice, and was refused the second time, claims it as well", async () => {
+    let isFirst = true;
+    const resume: Kernel["resume"] = async (request) => {
+      const answer = await fx.kernel.resume(request);
+      if (!isFirst) return answer;
+      isFirst = false;
+      return { outcome: "rejected", code: "worker_lapsed" };
+    };
+    const clock = { ...fx.clock, after: (ms: number, task: () => void) => fx.clock.after(ms / 20, task) };
+    fx.script = () => ({ text: "took it after all" });
+    await fx.worker({ kernel: { ...fx.kernel, resume }, clock });
+    const turn = await fx.enqueue(await fx.agent(), "go");
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "took it after all" } });
+  });
 });

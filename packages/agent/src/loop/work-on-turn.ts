@@ -22,7 +22,7 @@ export async function workOnTurn(
 ): Promise<string> {
   const outcome = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
   if (outcome.outcome === "rejected") {
-    if (outcome.code === "worker_lapsed" && agent.reclaim) throw stillInDoubt(agent.agent_id);
+    if (outcome.code === "worker_lapsed") throw stillInDoubt(agent.agent_id);
     if (outcome.code !== "not_found") world.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
     return outcome.code;
   }
@@ -77,7 +77,8 @@ async function runTurn(session: TurnSession, taken: Turn): Promise<void> {
   }
 }
 
-/** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). */
+/** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more
+ *  than it knows of: the kernel repeats a question whose answer was lost, and only the repetition was refused. */
 export function stillInDoubt(agentId: string): CGError {
   return errorOf(
     "worker_lapsed",

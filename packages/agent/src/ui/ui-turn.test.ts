@@ -15,12 +15,9 @@ describe("a worker whose lease has run out", () => {
   const { signal } = new AbortController();
 
   it("is still in doubt about a turn that it may hold, and must ask again", async () => {
-    await expect(workOnUiTurn(lapsed, { ...agent, reclaim: true }, signal)).rejects.toMatchObject({
-      code: "worker_lapsed",
-    });
-  });
-
-  it("leaves a turn that it only heard of to others", async () => {
-    await expect(workOnUiTurn(lapsed, agent, signal)).resolves.toBeUndefined();
+    const inDoubt = { code: "worker_lapsed" };
+    await expect(workOnUiTurn(lapsed, { ...agent, reclaim: true }, signal)).rejects.toMatchObject(inDoubt);
+    // The kernel may have asked twice by itself, and the first answer may have been lost.
+    await expect(workOnUiTurn(lapsed, agent, signal)).rejects.toMatchObject(inDoubt);
   });
 });

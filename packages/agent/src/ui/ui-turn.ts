@@ -46,7 +46,7 @@ export async function workOnUiTurn(
 ): Promise<void> {
   const turn = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
   if (turn.outcome === "rejected" && turn.code !== "not_found") {
-    if (turn.code === "worker_lapsed" && agent.reclaim) throw stillInDoubt(agent.agent_id);
+    if (turn.code === "worker_lapsed") throw stillInDoubt(agent.agent_id);
     world.onWarning(`the action of ${agent.agent_id} was not taken forward: ${turn.code}`);
   }
   if (turn.outcome !== "accepted") return;
