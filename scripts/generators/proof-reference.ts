@@ -54,22 +54,25 @@ function section<R extends Stamp>(
 
 function simulationText(records: readonly SimulationRecord[]): string {
   const seeds = new Set(records.flatMap(({ from, to }) => Array.from({ length: to - from + 1 }, (_, i) => from + i)));
+  const isMended = ({ from, to }: SimulationRecord, at: number) =>
+    records.slice(at + 1).some((later) => later.violations === 0 && later.from <= from && to <= later.to);
+  const open = records.filter((record, at) => !isMended(record, at));
+  const mended = records.filter((record, at) => record.violations > 0 && isMended(record, at));
+  const history =
+    mended.length === 0
+      ? ""
+      : `\n\nBroken on the way: ${sum(mended, "violations")}, among the seeds ${mended
+          .map(({ from, to }) => `${from}–${to}`)
+          .join(", ")}. What was wrong was mended, and the seeds were run again; what it was is in
+[${code("tests/sim/seeds.txt")}](../../tests/sim/seeds.txt), which CI runs.`;
   return `Real kernel functions, agent loop, PMO and executors in one process under a seeded scheduler and a virtual clock; a
 random subset of faults per seed; safety checked all along, liveness after healing.
 Repeat: ${code("npm run sim -- --seed S --seeds N")}.
 
 ${table(
   ["Different seeds", "Events", "Turns", "Tool calls", "Violations"],
-  [
-    [
-      count(seeds.size),
-      sum(records, "events"),
-      sum(records, "turns"),
-      sum(records, "calls"),
-      sum(records, "violations"),
-    ],
-  ],
-)}
+  [[count(seeds.size), sum(records, "events"), sum(records, "turns"), sum(records, "calls"), sum(open, "violations")]],
+)}${history}
 
 ${faultTable(records)}`;
 }
