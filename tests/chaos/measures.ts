@@ -9,8 +9,9 @@
 //   M3. A sample that does not come in time is an error, not a missing sample.
 //   M4. One that comes later than promised is a violation. Times are those of the database; the tolerance is for a machine on
 //       which load, servers and ten processes share the cores.
-//   M5. Nothing is measured while a worker has a half-open line to the database: it still hears bells, and each one that it
-//       takes is rung again only after 5 s. How often that was so is counted.
+//   M5. Nothing is measured while a worker has a half-open line to the database, which still hears bells and wastes them, nor
+//       while the stream of commands is deleted, when they are rung to nobody: each of those is rung again after 5 s only. How
+//       often that was so is counted.
 
 import type { Database } from "@tessera/kernel";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";

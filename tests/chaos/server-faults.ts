@@ -11,6 +11,8 @@ import { isAlive, isStopped } from "../crash/process-state.ts";
 import { type ChaosWorld, LEASE_MS } from "./chaos-world.ts";
 import { type Fault, prove } from "./fault.ts";
 
+/** A stream that was deleted is made again within this by whoever may. */
+const STREAM_AWAY_MS = 30_000;
 const STREAM = "cg_cmd_v1r4";
 const RETURN_MS_MAX = 60_000;
 const PAUSE_MS = 2 * LEASE_MS;
@@ -39,8 +41,9 @@ export const SERVER_FAULTS: readonly Fault[] = [
   },
   {
     kind: "broker.delete_stream",
-    strike: async ({ world }) => {
+    strike: async ({ world, measures }) => {
       await waitForStream(world);
+      measures.disturbedFor(STREAM_AWAY_MS);
       await asOperator(world, async (nc) => {
         const jsm = await jetstreamManager(nc);
         prove(await jsm.streams.delete(STREAM), "the stream was not deleted");
