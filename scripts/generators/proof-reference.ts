@@ -132,7 +132,7 @@ fault counts when it is proven to have happened. Effect ledgers outside the data
 decide. *Broker back*: from the broker's return until messages flow
 again and all that waited is taken; *worker killed*: from ${code("kill -9")} until each
 of its turns has moved on. Median and worst, the limit promised, the number of samples, and how often there is none because a
-worker's line to the database was half open; a worst above the limit by more than half a second is a violation.
+worker's line to the database was half open or the stream of commands deleted; a worst above the limit by more than half a second is a violation.
 Repeat: ${code("npm run chaos -- --seconds N --seed S")}.
 
 ${table(head, rows)}
