@@ -4,7 +4,7 @@
 -- of each row, then the rest, which meet what the first did. The client avoids it (its batches hold one item per head); tools and
 -- doubled messages do not.
 
--- Eight times what the client sends is enough for anybody, and what a door costs grows faster than its batch.
+-- Four times what the client sends is enough for anybody, and what a door costs grows faster than its batch.
 create or replace function l0.expect_batch(items jsonb) returns void
 language plpgsql immutable as $$
 begin
@@ -29,15 +29,14 @@ declare
   firsts jsonb;
   rest jsonb;
   first_places integer[];
-  rest_places integer[];
   first_answers json;
   rest_answers json;
 begin
-  select jsonb_agg(r.item order by r.n) filter (where r.nth = 1), jsonb_agg(r.item order by r.n) filter (where r.nth > 1),
-         array_agg(r.n order by r.n) filter (where r.nth = 1), array_agg(r.n order by r.n) filter (where r.nth > 1)
-    into firsts, rest, first_places, rest_places
+  select jsonb_agg(r.item order by r.n), array_agg(r.n order by r.n) into firsts, first_places
     from (select e.item, e.n, row_number() over (partition by concat_ws('/', e.item ->> 'project_id', e.item ->> key) order by e.n) as nth
-            from jsonb_array_elements(items) with ordinality e (item, n)) r;
+            from jsonb_array_elements(items) with ordinality e (item, n)) r
+   where r.nth = 1;
+  rest := l0.left_over(items, first_places);
   case door
     when 'report' then
       first_answers := l0.report_at(firsts, moment);
@@ -52,10 +51,7 @@ begin
       first_answers := l0.resume(firsts, moment);
       rest_answers := l0.resume(rest, moment);
   end case;
-  return (select json_agg(a.answer order by a.n)
-            from (select first_places[f.n] as n, f.answer from json_array_elements(first_answers) with ordinality f (answer, n)
-                  union all
-                  select rest_places[r.n], r.answer from json_array_elements(rest_answers) with ordinality r (answer, n)) a);
+  return l0.in_place(first_answers, first_places, rest_answers);
 end $$;
 
 -- The items that a door left over, in their order.

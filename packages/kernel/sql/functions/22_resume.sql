@@ -85,7 +85,8 @@ begin
   select json_agg(case
            when d.code in ('resumed', 'started') then json_build_object(
              'outcome', 'accepted', 'state', d.code,
-             'project_id', d.project_id, 'agent_id', d.agent_id, 'agent_turn_id', d.active_agent_turn_id, 'turn_epoch', d.turn_epoch + case d.code when 'resumed' then 1 else 0 end,
+             'project_id', d.project_id, 'agent_id', d.agent_id, 'agent_turn_id', d.active_agent_turn_id,
+             'turn_epoch', d.turn_epoch + case d.code when 'resumed' then 1 else 0 end,
              'channel_id', d.active_channel_id, 'recursion_depth', d.active_recursion_depth, 'trace_id', d.trace_id,
              'parent_step_id', d.parent_step_id, 'profile_box_id', d.profile_box_id, 'context_box_id', d.context_box_id,
              'output_box_id', d.output_box_id, 'box_length', d.box_length, 'crash_count', d.crash_count, 'step_id', d.step_id,

@@ -121,7 +121,7 @@ begin
                      and h.status = 'running' and h.open_calls = array[i.tool_call_id] then i.tool_call_id end as call_id
           from state.agent_state_head h
          where h.project_id = i.project_id and h.agent_id = i.agent_id
-           for no key update) h -- also those that are left over: locked later, they would be locked out of order (P3)
+           for no key update) h -- also those that fail here: locked later, they would be locked out of order (P3)
   ), applied as (
     update state.calls c
        set wait_status = 'applied', settled_by = 'worker', result_card_id = 'tr_' || d.id, result_status = 'success',
