@@ -2,13 +2,14 @@
 //
 //   L1. An engine that runs inside its caller gets two processes of 32, because the others have two processes, too.
 
-import { keepUp, loadFigures, measureLoad } from "../programs/load.ts";
+import { keepUp, loadFigures, measureLoad, warmUp } from "../programs/load.ts";
 import { answerQuestions, role, seconds, startSecond, tell } from "../programs/program.ts";
 
 const CONCURRENCY = 64;
 
 /** `run` is one piece of work from its request to its applied answer. */
 export async function measurePeer(run) {
+  await warmUp(lanes(CONCURRENCY), seconds, run);
   const alone = loadFigures("c1_", await measureLoad([null], seconds, run));
   const together = await measureLoad(lanes(CONCURRENCY), seconds, run);
   tell({ ...alone, ...loadFigures(`c${CONCURRENCY}_`, together) });
@@ -18,10 +19,11 @@ export async function measurePeer(run) {
 export async function measureEmbeddedPeer(run) {
   const half = () => keepUp(lanes(CONCURRENCY / 2), seconds, run);
   if (role === "driver") {
-    await keepUp(lanes(CONCURRENCY / 2), 0.5, run);
+    await warmUp(lanes(CONCURRENCY / 2), seconds, run);
     answerQuestions({ go: half });
     return;
   }
+  await warmUp(lanes(CONCURRENCY / 2), seconds, run);
   const alone = loadFigures("c1_", await measureLoad([null], seconds, run));
   const driver = await startSecond("driver");
   const loads = await Promise.all([half(), driver.ask("go")]);

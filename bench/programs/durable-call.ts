@@ -8,7 +8,7 @@ import type { Figures } from "../statistics.ts";
 import { openCallLanes, serveEcho } from "./call-lanes.ts";
 import { startCpuMeter } from "./cpu-per-call.ts";
 import { costFigures } from "./database-cost.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, warmUp } from "./load.ts";
 import { openWorld } from "./postgres-world.ts";
 import { answerQuestions, concurrencies, flags, needed, role, seconds, startSecond, tell } from "./program.ts";
 
@@ -20,6 +20,7 @@ if (role === "tool") {
 } else {
   const service = await startSecond("tool");
   const { lanes, call } = await openCallLanes(world, LANES_MAX, (flags.effect ?? "once") as Effect);
+  await warmUp(lanes, seconds, call);
   let figures: Figures = {};
   for (const concurrency of concurrencies) {
     const prefix = `c${concurrency}_`;

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { openNode } from "@tessera/runtime";
 import type { Figures } from "../statistics.ts";
 import { openCallLanes, serveEcho } from "./call-lanes.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, warmUp } from "./load.ts";
 import { concurrencies, flags, seconds, tell } from "./program.ts";
 
 const LANES_MAX = 64;
@@ -15,6 +15,7 @@ const directory = flags.disk ? mkdtempSync(join(tmpdir(), "tessera-bench-")) : u
 const node = await openNode({ data: directory, onWarning: console.error, onFatal: console.error });
 await serveEcho(node);
 const { lanes, call } = await openCallLanes(node, LANES_MAX, "once");
+await warmUp(lanes, seconds, call);
 let figures: Figures = {};
 for (const concurrency of concurrencies) {
   const load = await measureLoad(lanes.slice(0, concurrency), seconds, call);

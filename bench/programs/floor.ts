@@ -6,7 +6,7 @@ import pg from "pg";
 import type { Figures } from "../statistics.ts";
 import { startCpuMeter } from "./cpu-per-call.ts";
 import { BATCHED, FLOOR_AGENTS, FLOOR_CALL, FLOOR_RESULT, FLOOR_SCHEMA } from "./floor-statements.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
 import { naturalBatch } from "./natural-batch.ts";
 import { answerQuestions, concurrencies, needed, role, seconds, startSecond, tell } from "./program.ts";
 
@@ -18,7 +18,9 @@ interface Item {
   readonly agent: number;
 }
 
-const pool = new pg.Pool({ connectionString: needed("postgres"), max: CONNECTIONS });
+/** Rows are found by their keys however many there are: planned on empty tables, `apply` read all of them from then on. */
+const BY_KEY = ["enable_seqscan", "enable_hashjoin", "enable_mergejoin"].map((name) => `-c ${name}=off`).join(" ");
+const pool = new pg.Pool({ connectionString: needed("postgres"), max: CONNECTIONS, options: BY_KEY });
 const nats = await connect({ servers: needed("nats"), noEcho: true });
 const run = async (name: keyof typeof BATCHED, values: unknown[]) =>
   (await pool.query({ name, text: BATCHED[name], values })).rows as Record<string, unknown>[];
@@ -79,19 +81,23 @@ async function runAgent(): Promise<void> {
     await wake;
     if ((await apply(item)) === undefined) throw new Error(`call ${item.call} was lost`);
   };
+  await warmUp(lanesOf(WARM_LANES), seconds, call);
   let figures: Figures = {};
   for (const concurrency of concurrencies) {
-    const lanes = Array.from({ length: concurrency }, () => null);
     const prefix = `c${concurrency}_`;
     const meter = await startCpuMeter("agent", "tool", executor);
     const before = last;
-    const load = loadFigures(prefix, await measureLoad(lanes, seconds, call));
+    const load = loadFigures(prefix, await measureLoad(lanesOf(concurrency), seconds, call));
     figures = { ...figures, ...load, ...(await meter.perCall(prefix, (last - before) / 2)) };
   }
   tell(figures);
   executor.end();
   await nats.close();
   await pool.end();
+}
+
+function lanesOf(count: number): null[] {
+  return Array.from({ length: count }, () => null);
 }
 
 await (role === "executor" ? runExecutor() : runAgent());

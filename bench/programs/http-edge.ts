@@ -6,7 +6,7 @@ import { connectExecutor, openApi, openNode } from "@tessera/runtime";
 import type { ToolRunner } from "@tessera/tool";
 import type { Figures } from "../statistics.ts";
 import { openCallLanes, PROJECT } from "./call-lanes.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, warmUp } from "./load.ts";
 import { answerQuestions, concurrencies, flags, needed, role, seconds, startSecond, tell } from "./program.ts";
 
 const LANES_MAX = 64;
@@ -36,6 +36,7 @@ if (role === "executor") {
   const api = await openApi({ node, port: 0, limits, onWarning });
   const { lanes, call } = await openCallLanes(node, LANES_MAX, "once");
   const executor = await startSecond("executor", ["--url", api.url, "--key", api.key.text]);
+  await warmUp(lanes, seconds, call);
   let figures: Figures = {};
   for (const concurrency of concurrencies) {
     const load = await measureLoad(lanes.slice(0, concurrency), seconds, call);

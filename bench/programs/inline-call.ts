@@ -3,7 +3,7 @@
 import type { Figures } from "../statistics.ts";
 import { openCallLanes } from "./call-lanes.ts";
 import { costFigures } from "./database-cost.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, warmUp } from "./load.ts";
 import { openWorld } from "./postgres-world.ts";
 import { concurrencies, needed, seconds, tell } from "./program.ts";
 
@@ -11,6 +11,7 @@ const LANES_MAX = 64;
 const postgres = needed("postgres");
 const world = await openWorld({ postgres, nats: undefined });
 const { lanes, callInline } = await openCallLanes(world, LANES_MAX, "once");
+await warmUp(lanes, seconds, callInline);
 let figures: Figures = {};
 for (const concurrency of concurrencies) {
   const prefix = `c${concurrency}_`;

@@ -3,7 +3,7 @@
 
 import { createTessera, defineAgent, defineModel, defineTool, type TesseraOptions } from "@tessera/runtime";
 import type { Figures } from "../statistics.ts";
-import { loadFigures, measureLoad } from "./load.ts";
+import { loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
 import { answerQuestions, concurrencies, flags, needed, role, seconds, startSecond, tell } from "./program.ts";
 
 const echo = defineTool({
@@ -46,10 +46,14 @@ if (role === "tool") {
     if (status !== "success") throw new Error(`the turn ended ${status}: ${JSON.stringify(error)}`);
   };
   let runs = 0;
+  const lanes = Array.from({ length: WARM_LANES }, (_, n) => n);
+  await warmUp(lanes, seconds, run);
   let figures: Figures = {};
   for (const concurrency of concurrencies) {
-    const lanes = Array.from({ length: concurrency }, (_, n) => n);
-    figures = { ...figures, ...loadFigures(`c${concurrency}_`, await measureLoad(lanes, seconds, run)) };
+    figures = {
+      ...figures,
+      ...loadFigures(`c${concurrency}_`, await measureLoad(lanes.slice(0, concurrency), seconds, run)),
+    };
   }
   tell(figures);
   service.end();
