@@ -11,7 +11,7 @@
 //       which load, servers and ten processes share the cores.
 //   M5. Nothing is measured while a worker has a half-open line to the database, which still hears bells and wastes them, nor
 //       while the stream of commands is deleted, when they are rung to nobody: each of those is rung again after 5 s only. How
-//       often that was so is counted.
+//       often that was so is counted. So is the kill of a worker that had been declared dead before: nothing was left to it.
 
 import type { Database } from "@tessera/kernel";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
@@ -85,7 +85,7 @@ export class Measures {
 
   /** For so long nothing is measured (M5). */
   disturbedFor(ms: number): void {
-    this.#disturbedUntilMs = performance.now() + ms;
+    this.#disturbedUntilMs = Math.max(this.#disturbedUntilMs, performance.now() + ms);
   }
 
   /** Waits a little for a moment in which every worker holds a turn, so that a kill hurts. */
@@ -104,16 +104,17 @@ export class Measures {
       const dead = await this.#waitFor("the killed worker to be declared dead", async () => {
         const columns = [live.map((row) => row.worker_id), live.map((row) => row.lease_until)];
         const rows = await this.#database.query<{ worker_id: string; is_dead: boolean }>(FATES, columns);
-        const isKnown = rows.length > 0 && rows.every((row) => row.is_dead);
-        return isKnown ? new Set(rows.map((row) => row.worker_id)) : null;
+        // The living renew their leases, so in the end there are none but the killed one's, or none at all (M5).
+        return rows.every((row) => row.is_dead) ? new Set(rows.map((row) => row.worker_id)) : null;
       });
+      if (dead.size === 0) return keep.leaveOut();
       const lost = held.filter(({ holder }) => dead.has(holder));
       const columns = [lost.map(({ turn }) => turn), lost.map(({ epoch }) => epoch), seq, at];
       const moved = await this.#waitFor("the turns of the killed worker to move on", async () => {
         const rows = await this.#database.query<{ turn: string; ms: number | null }>(MOVED, columns);
         return rows.every((row) => row.ms !== null) ? rows : null;
       });
-      keep(...moved.map(({ ms }) => Number(ms)));
+      keep.samples(...moved.map(({ ms }) => Number(ms)));
     };
   }
 
@@ -136,7 +137,7 @@ export class Measures {
       });
       const times = taken.flatMap(({ ms }) => (ms === null ? [] : [Math.round(Number(ms))]));
       const last = Math.max(...times);
-      keep(Math.max(command, wakeup), ...(times.length === 0 ? [] : [last]));
+      keep.samples(Math.max(command, wakeup), ...(times.length === 0 ? [] : [last]));
       return times.length === 0 ? flows : `${flows}, the last of ${times.length} that waited after ${last} ms`;
     };
   }
@@ -155,10 +156,14 @@ export class Measures {
   }
 
   /** M5: decided now, whenever the samples come. */
-  #keeping(name: MeasureName): (...ms: number[]) => void {
-    const isLeftOut = performance.now() < this.#disturbedUntilMs;
-    if (isLeftOut) this.leftOut[name]++;
-    return (...ms) => void (isLeftOut || this.#samples[name].push(...ms));
+  #keeping(name: MeasureName): { samples(...ms: number[]): void; leaveOut(): void } {
+    let isLeftOut = false;
+    const leaveOut = () => {
+      if (!isLeftOut) this.leftOut[name]++;
+      isLeftOut = true;
+    };
+    if (performance.now() < this.#disturbedUntilMs) leaveOut();
+    return { leaveOut, samples: (...ms) => void (isLeftOut || this.#samples[name].push(...ms)) };
   }
 
   async #moment(): Promise<{ readonly at: string; readonly seq: string }> {
