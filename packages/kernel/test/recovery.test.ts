@@ -26,6 +26,13 @@ describe("a worker that is lost", () => {
     expect((await fx.finish(second)).outcome).toBe("accepted");
   });
 
+  it("leaves turns that others find by looking, should the bell be lost", async () => {
+    const turn = await fx.started();
+    await fx.later(15_001);
+    const found = await fx.kernel.overdueMessages({ worker_target: "workers" });
+    expect(found.map((message) => message.headers["CG-Agent-Id"])).toContain(turn.agent_id);
+  });
+
   it("cannot come back under its old name", async () => {
     const turn = await fx.started();
     await fx.later(15_001);

@@ -101,7 +101,9 @@ begin
   update state.agent_state_head k
      set status = 'dispatched', turn_epoch = k.turn_epoch + 1, holder = null, crash_count = k.crash_count + 1, updated_at = moment
    where k.project_id = h.project_id and k.agent_id = h.agent_id;
-  update state.inbox n set status = 'pending', due_at = moment + interval '5 seconds', rings = 0 where n.inbox_id = h.active_agent_turn_id;
+  -- Counts as rung once in vain, so that whoever looks finds it within a second: what killed a worker may have cut lines, too, and a
+  -- broker that still believes in one of them hands the bell to nobody.
+  update state.inbox n set status = 'pending', due_at = moment + interval '5 seconds', rings = 1 where n.inbox_id = h.active_agent_turn_id;
   insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, payload, created_at)
   values (h.project_id, h.agent_id, h.active_agent_turn_id, 'state', 'dispatched', h.turn_epoch + 1,
           jsonb_build_object('reason', 'recovered', 'crash_count', h.crash_count + 1), moment);
