@@ -40,7 +40,7 @@ test("a section without runs says so", () => {
   expect(page()).toContain("## Process chaos\n\nNo run is recorded yet.");
 });
 
-test("recovery is told with its limit and its number of samples", () => {
+test("recovery is told with its limit, its number of samples, and what was remarked", () => {
   const recovery = { samples: 4, median: 900, worst: 1500, limit: 2000 };
   const text = page({
     run: "chaos",
@@ -52,9 +52,10 @@ test("recovery is told with its limit and its number of samples", () => {
     violations: 0,
     recovery: { broker_return: recovery, worker_kill: recovery },
     left_out: { broker_return: 0, worker_kill: 2 },
+    remark: "looked at.",
   });
   const told = "0.9 / 1.5 s of 2.0 (4)";
-  expect(text).toContain(`| 7 | 1,800 | 5 | 6 | 4 | ${told} | ${told}, left out 2 | 0 |`);
+  expect(text).toContain(`| 7 | 1,800 | 5 | 6 | 4 | ${told} | ${told}, left out 2 | 0 |\n\n- Seed 7: looked at.\n`);
 });
 
 test("throughput under kills is a share of the calm run", () => {

@@ -132,10 +132,10 @@ fault counts when it is proven to have happened. Effect ledgers outside the data
 decide. *Broker back*: from the broker's return until messages flow
 again and all that waited is taken; *worker killed*: from ${code("kill -9")} until each
 of its turns has moved on. Median and worst, the limit promised, the number of samples, and how often there is none because a
-worker's line to the database was half open or the stream of commands deleted; a worst above the limit by more than half a second is a violation.
+worker's line to the database was half open, the stream of commands deleted, or the worker dead before; a worst above the limit by more than half a second is a violation.
 Repeat: ${code("npm run chaos -- --seconds N --seed S")}.
 
-${table(head, rows)}
+${table(head, rows)}${remarks(records, ({ seed }) => `Seed ${seed}`)}
 
 ${faultTable(records)}`;
 }
@@ -152,7 +152,10 @@ function throughputText(records: readonly ThroughputRecord[]): string {
   return `The same load left alone, then with one worker killed every five seconds. At least 50 % is promised.
 Repeat: ${code("npm run chaos -- --throughput")}.
 
-${table(["Length", "Turns per second, calm", "With kills", "Kills", "Kept", "Violations"], rows)}`;
+${table(["Length", "Turns per second, calm", "With kills", "Kills", "Kept", "Violations"], rows)}${remarks(
+  records,
+  ({ seconds }) => `${count(seconds)} s each`,
+)}`;
 }
 
 function faultTable(records: readonly { readonly faults: Readonly<Record<string, number>> }[]): string {
@@ -162,6 +165,13 @@ function faultTable(records: readonly { readonly faults: Readonly<Record<string,
     count(records.reduce((all, { faults }) => all + (faults[kind] ?? 0), 0)),
   ]);
   return table(["Fault", "Happened"], rows);
+}
+
+function remarks<R extends { readonly remark?: string }>(records: readonly R[], nameOf: (record: R) => string): string {
+  const lines = records.flatMap((record) =>
+    record.remark === undefined ? [] : [`- ${nameOf(record)}: ${record.remark}`],
+  );
+  return lines.length === 0 ? "" : `\n\n${lines.join("\n")}`;
 }
 
 function recoveryText(recovery: Recovery | null, leftOut = 0): string {

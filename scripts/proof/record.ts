@@ -72,6 +72,8 @@ export interface ChaosRecord {
   readonly recovery: Readonly<Record<"broker_return" | "worker_kill", Recovery | null>>;
   /** How often it gave no sample, because another fault still held the system up. */
   readonly left_out?: Readonly<Record<"broker_return" | "worker_kill", number>>;
+  /** Added by hand to what is recorded: what its violations were. */
+  readonly remark?: string;
 }
 
 /** The same load twice in one run: left alone, and with one worker killed every five seconds. */
@@ -82,6 +84,8 @@ export interface ThroughputRecord {
   readonly calm_per_second: number;
   readonly killed_per_second: number;
   readonly violations: number;
+  /** Added by hand, too. */
+  readonly remark?: string;
 }
 
 export type ProofRecord = SimulationRecord | PlantedRecord | ModelRecord | FuzzRecord | ChaosRecord | ThroughputRecord;
