@@ -5,8 +5,7 @@
 //   W2. stop() resolves when no sweep is running.
 //   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
 //   W4. A bus that came back may have lost what it was given. The first sweep after that rings everything that nobody has
-//       taken, instead of waiting until it is due: work goes on within two sweeps of the return. So does the first sweep of
-//       all, because the bus may have come back just before.
+//       taken, instead of waiting until it is due: work goes on within two sweeps of the return.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -32,12 +31,13 @@ export interface SweepSummary {
 export type Sweep = () => Promise<SweepSummary>;
 
 export function createSweep(world: TransitionWorld & { announcer: Announcer; bus: Bus }): Sweep {
-  let connections = 0;
+  let connections: number | null = null;
 
   /** W4 */
   async function ringEarly(): Promise<void> {
     const now = world.bus.health().connections;
-    if (now > connections) await runOnce(world, "ring_early", [ROWS_RUNG_EARLY, moment(world.clock)]);
+    const isBack = connections !== null && now > connections;
+    if (isBack) await runOnce(world, "ring_early", [ROWS_RUNG_EARLY, moment(world.clock)]);
     connections = now;
   }
 
