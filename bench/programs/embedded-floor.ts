@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { PGlite } from "@electric-sql/pglite";
 import type { Figures } from "../statistics.ts";
 import { BATCHED, FLOOR_AGENTS, FLOOR_CALL, FLOOR_RESULT, FLOOR_SCHEMA, SINGLE } from "./floor-statements.ts";
-import { loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
+import { lanesOf, loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
 import { naturalBatch } from "./natural-batch.ts";
 import { concurrencies, flags, seconds, tell } from "./program.ts";
 
@@ -62,7 +62,6 @@ const next = (): Item => {
   last += 2;
   return { call: last, agent: (last / 2) % FLOOR_AGENTS };
 };
-const lanesOf = (count: number) => Array.from({ length: count }, () => null);
 await warmUp(lanesOf(WARM_LANES), seconds, () => callBatched(next()));
 let figures: Figures = {};
 for (const concurrency of concurrencies) {

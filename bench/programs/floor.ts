@@ -6,7 +6,7 @@ import pg from "pg";
 import type { Figures } from "../statistics.ts";
 import { startCpuMeter } from "./cpu-per-call.ts";
 import { BATCHED, FLOOR_AGENTS, FLOOR_CALL, FLOOR_RESULT, FLOOR_SCHEMA } from "./floor-statements.ts";
-import { loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
+import { lanesOf, loadFigures, measureLoad, WARM_LANES, warmUp } from "./load.ts";
 import { naturalBatch } from "./natural-batch.ts";
 import { answerQuestions, concurrencies, needed, role, seconds, startSecond, tell } from "./program.ts";
 
@@ -94,10 +94,6 @@ async function runAgent(): Promise<void> {
   executor.end();
   await nats.close();
   await pool.end();
-}
-
-function lanesOf(count: number): null[] {
-  return Array.from({ length: count }, () => null);
 }
 
 await (role === "executor" ? runExecutor() : runAgent());

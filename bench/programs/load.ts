@@ -9,6 +9,11 @@ import { type Figures, quantile, rounded } from "../statistics.ts";
 /** What `warmUp` takes at most. */
 export const WARM_LANES = 64;
 
+/** Lanes that hold nothing: for work that needs none of its own. */
+export function lanesOf(count: number): null[] {
+  return Array.from({ length: count }, () => null);
+}
+
 export interface Load {
   /** Milliseconds, ascending. */
   readonly latencies: readonly number[];
