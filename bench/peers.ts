@@ -35,7 +35,9 @@ function installPeers(): void {
   if (Object.entries(wantedVersions()).every(isInstalled)) return;
   process.stderr.write("installing the peers into bench/peers …\n");
   const output = ["ignore", process.stderr, process.stderr] as never;
-  execFileSync("npm", ["ci", "--no-workspaces", "--ignore-scripts"], { cwd: PEERS, stdio: output });
+  // Not `ci`, which refuses a lock that leaves out optional packages of other platforms; the versions are those of the lock.
+  const install = ["install", "--no-save", "--no-workspaces", "--ignore-scripts", "--no-audit", "--no-fund"];
+  execFileSync("npm", install, { cwd: PEERS, stdio: output });
 }
 
 function installRedis(): void {
