@@ -6,6 +6,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { parseArgs } from "node:util";
+import { FlagMistake, tellFlagMistakes, wholeNumber } from "../scripts/flags.ts";
 import { plot, ratePanel } from "./plot.ts";
 import { reportOf } from "./report.ts";
 import { type Results, type SuiteName, thisMachine } from "./results.ts";
@@ -36,6 +37,7 @@ export const USAGE = `options:
 `;
 
 export function readCommandLine() {
+  tellFlagMistakes("--help lists the flags and the works.");
   const { values } = parseArgs({
     options: {
       quick: { type: "boolean", default: false },
@@ -52,15 +54,15 @@ export function readCommandLine() {
   return {
     ...values,
     only: values.only?.split(",") ?? null,
-    repetitions: Number(values.repetitions ?? usual.repetitions),
-    seconds: Number(values.seconds ?? usual.seconds),
+    repetitions: wholeNumber("repetitions", values.repetitions ?? String(usual.repetitions)),
+    seconds: wholeNumber("seconds", values.seconds ?? String(usual.seconds)),
   };
 }
 
 export async function runSuite(suite: Suite, flags: ReturnType<typeof readCommandLine>): Promise<void> {
   const { seconds, repetitions, only, quick: isQuick } = flags;
   const unknown = only?.filter((name) => !suite.works.some((work) => work.name === name)) ?? [];
-  if (unknown.length > 0) throw new Error(`no such work: ${unknown}; there are ${suite.works.map(({ name }) => name)}`);
+  if (unknown.length > 0) throw new FlagMistake(`--only: there is no work ${unknown.join(", ")}`);
   const works = suite.works.filter(({ name }) => only?.includes(name) ?? true);
   const machine = thisMachine(suite.versions);
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`); // C1

@@ -12,7 +12,7 @@ import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 import { type ChaosProgress, type ChaosResult, runChaos } from "../tests/chaos/run-chaos.ts";
 import { runThroughput, type ThroughputResult } from "../tests/chaos/throughput.ts";
-import { tellFlagMistakes, wholeNumber } from "./proof/flags.ts";
+import { tellFlagMistakes, wholeNumber } from "./flags.ts";
 import {
   appendProof,
   type ChaosRecord,

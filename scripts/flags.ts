@@ -1,4 +1,4 @@
-// The flags of the proof's commands. A mistake in one is told in a line, without a stack, and ends the command with 2.
+// The flags of the commands that prove and measure. A mistake in one is told in a line, without a stack, and ends the command with 2.
 
 /** What whoever typed the command can mend. */
 export class FlagMistake extends Error {}
@@ -10,10 +10,10 @@ export function wholeNumber(name: string, text: string): number {
 }
 
 /** To be called first: flags are read at the top of a command, where nobody catches. */
-export function tellFlagMistakes(): void {
+export function tellFlagMistakes(whereToLook = `The flags are listed at the top of ${process.argv[1]}.`): void {
   process.on("uncaughtException", (error: NodeJS.ErrnoException) => {
     if (!(error instanceof FlagMistake) && error.code?.startsWith("ERR_PARSE_ARGS") !== true) throw error;
-    console.error(`${error.message}\nThe flags are listed at the top of ${process.argv[1]}.`);
+    console.error(`${error.message}\n${whereToLook}`);
     process.exit(2);
   });
 }

@@ -22,7 +22,7 @@ import { PLANTED_BUGS } from "../tests/sim/planted-bugs.ts";
 import { runSeeds, seedsFrom } from "../tests/sim/run-seeds.ts";
 import { failureText, SeedTally } from "../tests/sim/seed-report.ts";
 import { openSimStore } from "../tests/sim/store.ts";
-import { FlagMistake, tellFlagMistakes, wholeNumber } from "./proof/flags.ts";
+import { FlagMistake, tellFlagMistakes, wholeNumber } from "./flags.ts";
 import { appendProof, PROOF_FILE, readProof, stamp } from "./proof/record.ts";
 import { chunksOf, unproven } from "./proof/seed-chunks.ts";
 
