@@ -347,6 +347,21 @@ describe("a tool that runs again", () => {
     expect((await third.request("helper", event("both"))).eventId).not.toBe(answers[0]?.eventId);
   });
 
+  it("and asks another agent in the same place is refused, and no instance is made for it", async () => {
+    const caller = await inTool(async (_, ctx) => ({ tool_call_id: ctx.toolCallId, turn: ctx.turnId }), "misnumbered");
+    const { tool_call_id, turn } = caller as { tool_call_id: string; turn: string };
+    const row = await fx.kernel.reads.call(fx.project, tool_call_id);
+    const order = { ...row, tool_call_id, agent_turn_id: turn } as never;
+    const runtime = () => createAgentRuntime({ kernel: fx.kernel, clock: fx.clock, caller: order, ordinal: 3 });
+    await runtime().send("helper", event("first"));
+    const other = event("first", { instanceKey: "never-made" });
+    await expect(runtime().send("helper", other)).rejects.toMatchObject({ code: "conflict" });
+    await expect(runtime().request("helper", other)).rejects.toMatchObject({ code: "conflict" });
+    const made = await fx.kernel.reads.agent(fx.project, agentIdOf(fx.project, "helper", "never-made"));
+    expect(made).toBeNull();
+    expect(await runtime().send("helper", event("first"))).toMatchObject({ accepted: true });
+  });
+
   it("does not read anything for a tool that asks nothing of other agents", () => {
     const reads = new Proxy({}, { get: () => () => Promise.reject(new Error("the store is away")) });
     const caller = { project_id: "p", agent_id: "a" } as never;

@@ -6,6 +6,7 @@
 //   R3. A blocking request that would come back to an agent that waits for it would wait for ever, so it is refused. Who was
 //       sent a message is not waited for: it may ask its sender, who gets to it when its own turn is over.
 //   R4. Depth, trace and turn budget are the kernel's to check; a refusal is an error that the tool can read.
+//   R5. An operation that was done for another agent is refused before an instance is made for it: a mistake leaves nothing.
 
 import { createHash } from "node:crypto";
 import type { Clock, Kernel, Row } from "@tessera/kernel";
@@ -17,6 +18,7 @@ import {
   type SpawnedAgentInfo,
   ToolError,
 } from "@tessera/tool";
+import { agentIdOf } from "../instance.ts";
 import type { AgentProfile } from "../profile.ts";
 import { activeSpanId } from "../telemetry/telemetry.ts";
 import { AWAITED, awaitTurn, isWaitingFor, responseOf } from "./awaited-turn.ts";
@@ -65,7 +67,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
   return {
     async request(target, event, given = {}) {
       const ordinal = take();
-      const instance = await targetOf(options, await self(), target, event);
+      const instance = await targetOf(options, await self(), { target, event, ordinal });
       if (instance === null) throw unknownAgent(target);
       if (given.async !== true && (await isWaitingFor(kernel, caller, instance.agent_id))) {
         throw new ToolError(`${target} waits for this call: the request would wait for ever`, {
@@ -94,7 +96,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
 
     async send(target, event) {
       const ordinal = take();
-      const instance = await targetOf(options, await self(), target, event);
+      const instance = await targetOf(options, await self(), { target, event, ordinal });
       if (instance === null) return { eventId: event.id, target, accepted: false };
       await enqueue(options, { instance, event, ordinal, isAwaited: false });
       return { eventId: event.id, target, accepted: true };
@@ -158,10 +160,14 @@ async function selfOf(kernel: Kernel, caller: RuntimeCaller): Promise<Self> {
 async function targetOf(
   options: AgentRuntimeOptions,
   self: Self,
-  target: string,
-  event: AgentEvent,
+  { target, event, ordinal }: { readonly target: string; readonly event: AgentEvent; readonly ordinal: number },
 ): Promise<Instance | null> {
+  const { kernel, caller } = options;
   const instance_key = event.instanceKey?.trim() || self.instanceKey;
+  const done = await kernel.reads.turn(caller.project_id, turnIdOf(caller, ordinal));
+  if (done !== null && done.agent_id !== agentIdOf(caller.project_id, target, instance_key)) {
+    throw notTaken(target, "conflict"); // R5
+  }
   return await memberInstance(options, self, target, { instance_key });
 }
 
@@ -210,7 +216,7 @@ async function enqueue(
     project_id: caller.project_id,
     agent_id: instance.agent_id,
     channel_id: caller.channel_id,
-    agent_turn_id: `turn_${id}`,
+    agent_turn_id: turnIdOf(caller, ordinal),
     correlation_id: `rt_${id}`,
     trace_id: caller.trace_id,
     ...(span_id === undefined ? {} : { span_id }),
@@ -232,7 +238,11 @@ async function enqueue(
     metadata: { tool_call_id: caller.tool_call_id, [AWAITED]: isAwaited },
   });
   if (outcome.outcome !== "rejected") return outcome; // a duplicate is the same operation again (R1)
-  throw new ToolError(`${instance.agent_name} did not take the request: ${outcome.code}`, { code: outcome.code }); // R4
+  throw notTaken(instance.agent_name, outcome.code); // R4
+}
+
+function notTaken(agentName: string, code: string): ToolError {
+  return new ToolError(`${agentName} did not take the request: ${code}`, { code });
 }
 
 function spawnedAgent(row: Row): SpawnedAgentInfo[] {
@@ -251,6 +261,10 @@ function spawnedAgent(row: Row): SpawnedAgentInfo[] {
 }
 
 /** R1 */
+function turnIdOf(caller: RuntimeCaller, ordinal: number): string {
+  return `turn_${operationId(caller, ordinal)}`;
+}
+
 function operationId({ project_id, tool_call_id }: RuntimeCaller, ordinal: number): string {
   return createHash("sha256")
     .update(JSON.stringify([project_id, tool_call_id, ordinal]))
