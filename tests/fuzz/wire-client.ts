@@ -67,5 +67,7 @@ function readAnswer(received: string, isHead: boolean): Omit<WireAnswer, "ms"> |
   const isStream = type.startsWith("text/event-stream");
   const isWhole =
     isHead || isStream || status === 204 || (Number.isNaN(length) ? body.endsWith("0\r\n\r\n") : body.length >= length);
-  return isWhole ? { status, type, text: body } : null;
+  // What comes after it answers the next request: bytes that no length covered are read as one.
+  const text = Number.isNaN(length) ? body : body.slice(0, length);
+  return isWhole ? { status, type, text } : null;
 }

@@ -117,6 +117,20 @@ describe("a batcher", () => {
     expect(await batcher.add("later")).toBe("ok");
   });
 
+  it("refuses text that the database can never hold without sending it, and nothing that only looks like it", async () => {
+    const runs: Run[] = [];
+    const batcher = driven(new Slots(1, NEVER), runs);
+    for (const text of ["\u0000", "a\u0000", "\\\u0000", "\ud800", "x\udc00y", "\ude00\ud83d"]) {
+      expect(await batcher.add({ text })).toBe("refused 22P05");
+    }
+    expect(runs).toEqual([]);
+    const fine = ["\\u0000", "\\\\ud800", "\u0001", "\u{1f600}", "u0000"];
+    const answers = Promise.all(fine.map((text) => batcher.add(text)));
+    await nextTurn();
+    runs[0]?.finish();
+    expect(await answers).toEqual(fine.map((text) => `did ${text}`));
+  });
+
   it("sends at most 64 items and four megabytes at a time", async () => {
     const sizes: number[] = [];
     const batcher = new Batcher<string>({

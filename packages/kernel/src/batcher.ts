@@ -7,11 +7,15 @@
 //       of every door gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
 //   B5. One batch is in flight while batches are quick. Only one that takes long (a lock, a slow disk) lets the next go
 //       beside it, so that it holds up nobody for longer than SLOW_MS.
+//   B6. Text that the database can never hold is refused before it is sent, with the database's own code for it.
 
 import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX } from "@tessera/protocol";
 import { type Clock, DatabaseError, type Timer } from "./ports.ts";
 
 const SLOW_MS = 10;
+export const UNSTORABLE_TEXT = "22P05";
+/** NUL or half of a surrogate pair, as JSON.stringify writes it; a backslash that is itself escaped begins nothing. */
+const UNSTORABLE = /(?<!\\)(?:\\\\)*\\u(?:0000|d[89a-f])/;
 
 export interface BatcherOptions<Outcome> {
   /** Runs one transaction over the items, given as JSON texts. */
@@ -88,7 +92,12 @@ export class Batcher<Outcome> {
 
   add(item: unknown, key: string | null = null): Promise<Outcome> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ text: JSON.stringify(item), key, resolve, reject });
+      const entry = { text: JSON.stringify(item), key, resolve, reject };
+      if (isUnstorable(entry.text)) {
+        this.#refuse(entry, new DatabaseError("statement", "the text holds NUL or half of a surrogate pair", { sqlstate: UNSTORABLE_TEXT })); // B6
+        return;
+      }
+      this.#waiting.push(entry);
       this.#queue();
     });
   }
@@ -158,4 +167,9 @@ export class Batcher<Outcome> {
       entry.reject(refused);
     }
   }
+}
+
+/** B6. Nearly no text holds such an escape, and looking for two characters is cheap. */
+function isUnstorable(text: string): boolean {
+  return text.includes("\\u") && UNSTORABLE.test(text);
 }

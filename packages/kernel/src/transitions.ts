@@ -5,7 +5,7 @@
 //   T2. A unique key that is already taken is an answer (`conflict`), not a failure of the batch.
 
 import { CGError } from "@tessera/protocol";
-import { Batcher, type Slots } from "./batcher.ts";
+import { Batcher, type Slots, UNSTORABLE_TEXT } from "./batcher.ts";
 import type { Rejected } from "./outcomes.ts";
 import { type Clock, type Database, DatabaseError, KILL_POINTS, type KillPoint, type KillPoints } from "./ports.ts";
 import { sqlQuery } from "./sql-files.ts";
@@ -87,6 +87,7 @@ function repeatItems<Item>(items: readonly string[], repeat: (item: Item) => Ite
 
 function refuse(name: string, error: DatabaseError): Rejected {
   if (error.sqlstate === UNIQUE_VIOLATION) return { outcome: "rejected", code: "conflict" };
+  if (error.sqlstate === UNSTORABLE_TEXT) return { outcome: "rejected", code: "bad_request" };
   throw storageError(name, error);
 }
 

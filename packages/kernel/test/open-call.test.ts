@@ -73,6 +73,16 @@ describe("opening a call", () => {
     expect((await fx.report(again)).outcome).toBe("accepted");
   });
 
+  it("with a ticket that no text column can hold is refused for ever, and so is not tried again", async () => {
+    const turn = await fx.suspended();
+    const call = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", executor: "e1" };
+    const before = await fx.everything();
+    for (const ticket of ["\u0000", "a\u0000b", "\ud800", "x\udc00"]) {
+      expect(await fx.kernel.openCall({ ...call, ticket })).toEqual({ outcome: "rejected", code: "bad_request" });
+    }
+    expect(await fx.everything()).toBe(before);
+  });
+
   it("without a ticket, with another call's ticket or with a forged one is refused as auth_failed", async () => {
     const turn = await fx.suspended([{}, {}]);
     const [mine, other] = turn.calls;
