@@ -88,7 +88,7 @@ grant usage on schema l0, card, resource, state to tessera_api;
 grant execute on all functions in schema l0 to tessera_api;
 revoke execute on function l0.resume, l0.resume_plainly, l0.take_turn, l0.suspend_on_calls, l0.suspend_plainly, l0.suspend_locally,
   l0.apply_results, l0.apply_plainly, l0.append_cards, l0.append_to_output, l0.finish_turn, l0.finish_one, l0.finish_plainly,
-  l0.defer_turn, l0.renew_worker, l0.retire_worker, l0.recover_turn,
+  l0.defer_turn, l0.repeat_call, l0.renew_worker, l0.retire_worker, l0.recover_turn,
   l0.free_leases, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.open_batch, l0.move_batch_task,
   l0.dispatch_batch_task, l0.dispatch_one_task, l0.take_due_batches, l0.children_of_stopped, l0.finish_batch, l0.put_target_principals from tessera_api;
 grant select on all tables in schema card, resource, state to tessera_api;

@@ -109,7 +109,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     names: names(`
       append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task
       dispatch_one_task finish_batch finish_one finish_plainly finish_turn move_batch_task open_batch recover_turn
-      renew_worker resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_due_batches take_turn
+      renew_worker repeat_call resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_due_batches take_turn
     `),
   },
   {

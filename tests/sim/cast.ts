@@ -71,7 +71,7 @@ export class Cast {
       looksEveryMs,
       ...(role === "client"
         ? {}
-        : { beforeEvent: (self: SimProcess, label: string) => mayStrike(this.#world, self, label) }),
+        : { beforeEvent: (self: SimProcess, label: string) => mayStrike(this.#world, this, self, label) }),
     });
     if (role !== "client") this.#processes.add(process);
     process.onKill(() => {

@@ -7,8 +7,9 @@
 //   N4. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
 //       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
 //       says it holds would otherwise keep it for as long as it lives.
-//   N5. Where a tool is at work most is at stake and least happens: one event among the many of a call. It is struck several
-//       times as often as others, and mostly paused until its lease is over, so that another attempt is made beside it.
+//   N5. Where a tool is at work or a model has answered most is at stake and least happens: one event among the many of a
+//       call. It is struck several times as often as others, and mostly paused until its lease is over, so that another
+//       attempt is made beside it. Or the whole role is paused, as when a machine stops: then nobody makes one in time.
 
 import type { SimProcess } from "@tessera/testkit/sim";
 import type { Cast, CastWorld, Pauses } from "./cast.ts";
@@ -20,13 +21,14 @@ const SLEEP_CHANCE = 0.5;
 /** N3. A worker is mostly paused for as long as it takes until it is a zombie. */
 const ZOMBIE_MS = [25_000, 60_000] as const;
 const ZOMBIE_CHANCE = 0.7;
-const ZOMBIE_WAKES_MS = 1_500;
+const ZOMBIE_WAKES_MS = 300;
 const TAKES_A_TURN = /^answer resume_plainly /;
 const IDLE = /^timer$|overdue_rings|sweep_|take_due_batches|children_of_stopped|renew_worker/;
 const IDLE_CHANCE = 0.1;
 /** N5 */
-const AT_WORK = /^tool /;
+const AT_WORK = /^(?:tool|model) /;
 const AT_WORK_STRIKES = 4;
+const WHOLE_ROLE_CHANCE = 0.3;
 const CUT_MS = [1_000, 40_000] as const;
 const DOWN_MS = [500, 20_000] as const;
 const TAIL_MS = [100, 8_000] as const;
@@ -58,7 +60,7 @@ export function startNemesis(world: CastWorld, cast: Cast): void {
 }
 
 /** N1. Called before each event of the process. */
-export function mayStrike(world: CastWorld, process: SimProcess, label: string): void {
+export function mayStrike(world: CastWorld, cast: Cast, process: SimProcess, label: string): void {
   const { faults, log, random } = world;
   if (process.role === "worker" && TAKES_A_TURN.test(label)) wakeZombies(world); // N3
   if (IDLE.test(label) && !random.chance(IDLE_CHANCE)) return; // N2
@@ -69,7 +71,12 @@ export function mayStrike(world: CastWorld, process: SimProcess, label: string):
     if (isDrawn) faults.happened(fault);
     return isDrawn;
   };
-  if (isStruck("process.pause")) pause(world, process, isAtWork);
+  if (isStruck("process.pause")) {
+    const isWhole = isAtWork && random.chance(WHOLE_ROLE_CHANCE);
+    for (const each of isWhole ? cast.processes.filter(({ role }) => role === process.role) : [process]) {
+      pause(world, each, isAtWork);
+    }
+  }
   if (!isStruck("process.kill")) return;
   log.add(`  ${process.name} is killed`);
   process.kill();

@@ -75,7 +75,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "ack_before_claim",
-    foundBy: 8,
     says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
@@ -89,7 +88,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "timeout_without_cas",
-    foundBy: 7,
     says: "the watchdog settles what is settled already",
     replaced: [{ fn: "sweep_call", from: "if c.wait_status = 'received' then", to: "if false then" }],
   },
@@ -143,7 +141,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "box_append_outside_tx",
-    foundBy: 2,
     says: "one result in ten is settled without its card: the second statement was lost",
     replaced: [
       {
@@ -179,7 +176,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "deadline_forgets_cut_off_run",
-    foundBy: 7,
+    foundBy: 21,
     says: "a deadline says tool_timeout for a run that was cut off and may have had its effect (a bug that seed 1325 found)",
     replaced: [
       {
@@ -191,7 +188,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "depth_from_header",
-    foundBy: 4,
+    foundBy: 2,
     says: "a child's depth is what its request says",
     replaced: [
       {
@@ -203,7 +200,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "retry_without_key",
-    foundBy: 103,
     says: "each attempt has an idempotency key of its own",
     replaced: [
       {

@@ -16,6 +16,9 @@ const FORK_CHANCE = 0.35;
 const CLIENT_TIMEOUT_MS = 40_000;
 const MANY_CALLS = 200;
 const TASKS_MAX = 3;
+/** What becomes of a run that was cut off has most ways to go wrong where it can be asked. */
+const RECONCILED = /_reconciled$/;
+const RECONCILED_WEIGHT = 3;
 /** Few children fork in turn: enough for depth, too few to go on for ever. */
 const BOSS_CHILD_CHANCE = 0.4;
 
@@ -51,7 +54,7 @@ function answerTo(world: ToolWorld, call: ModelCall): Say {
   const count = many ? MANY_CALLS : random.int(1, 4);
   const names = many
     ? call.tools.map(({ name }) => name).filter((name) => name.endsWith("read"))
-    : call.tools.map(({ name }) => name);
+    : call.tools.flatMap(({ name }) => Array<string>(RECONCILED.test(name) ? RECONCILED_WEIGHT : 1).fill(name));
   if (names.length === 0) return { text: "nothing to call", tool_calls: [] };
   const calls = Array.from({ length: count }, (_, n) => toolCall(world, random.pick(names), n));
   const forks = names.includes("fork_join") && random.chance(FORK_CHANCE) ? [toolCall(world, "fork_join", count)] : [];

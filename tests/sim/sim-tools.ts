@@ -2,6 +2,8 @@
 //
 //   T1. A handler waits, has its effect, and waits again: a death or a pause can come before, between and after.
 //   T2. A tool that is told to stop may not listen.
+//   T3. A tool that may run again can fail after its effect, as when the answer of what it asked is lost. One that says
+//       `once` may not: its failure is taken for "it did not happen".
 
 import type { FaultPlan, SimProcess, SimRandom, SimScheduler } from "@tessera/testkit/sim";
 import { type DefinedTool, defineTool, type ToolContext, ToolError } from "@tessera/tool";
@@ -57,6 +59,10 @@ function simTool(world: ToolWorld, process: SimProcess, kind: Kind): DefinedTool
       if (listens) ctx.signal.addEventListener("abort", () => reject(new ToolError("stopped", { code: "canceled" })));
     });
   };
+  const mayFail = () => {
+    if (faults.hits("tool.error"))
+      throw new ToolError("it did not work", { code: "E_SIM", retryable: random.chance(0.5) });
+  };
   return defineTool({
     name,
     effect,
@@ -67,12 +73,12 @@ function simTool(world: ToolWorld, process: SimProcess, kind: Kind): DefinedTool
     ...(ends ? { afterExecution: "terminate" as const } : {}),
     handler: async (ctx: ToolContext) => {
       await work(ctx); // T1
-      if (faults.hits("tool.error"))
-        throw new ToolError("it did not work", { code: "E_SIM", retryable: random.chance(0.5) });
+      mayFail();
       const { toolCallId, idempotencyKey, attempt } = ctx;
       if (!ledger.apply(toolCallId, { toolName: name, idempotencyKey, attempt }))
         throw new ToolError("given up", { code: "E_SIM" });
       await work(ctx);
+      if (effect !== "once") mayFail(); // T3
       return { done: true };
     },
     ...(canReconcile

@@ -94,7 +94,12 @@ export class Batcher<Outcome> {
     return new Promise((resolve, reject) => {
       const entry = { text: JSON.stringify(item), key, resolve, reject };
       if (isUnstorable(entry.text)) {
-        this.#refuse(entry, new DatabaseError("statement", "the text holds NUL or half of a surrogate pair", { sqlstate: UNSTORABLE_TEXT })); // B6
+        this.#refuse(
+          entry,
+          new DatabaseError("statement", "the text holds NUL or half of a surrogate pair", {
+            sqlstate: UNSTORABLE_TEXT,
+          }),
+        ); // B6
         return;
       }
       this.#waiting.push(entry);

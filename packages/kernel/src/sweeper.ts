@@ -5,7 +5,8 @@
 //   W2. stop() resolves when no sweep is running.
 //   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
 //   W4. A bus that came back may have lost what it was given. The first sweep after that rings everything that nobody has
-//       taken, instead of waiting until it is due: work goes on within two sweeps of the return.
+//       taken, instead of waiting until it is due: work goes on within two sweeps of the return. The return is seen from the opening of
+//       the kernel on: one that replaces another may meet a broker that is just losing its store.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
@@ -31,13 +32,12 @@ export interface SweepSummary {
 export type Sweep = () => Promise<SweepSummary>;
 
 export function createSweep(world: TransitionWorld & { announcer: Announcer; bus: Bus }): Sweep {
-  let connections: number | null = null;
+  let connections = world.bus.health().connections;
 
   /** W4 */
   async function ringEarly(): Promise<void> {
     const now = world.bus.health().connections;
-    const isBack = connections !== null && now > connections;
-    if (isBack) await runOnce(world, "ring_early", [ROWS_RUNG_EARLY, moment(world.clock)]);
+    if (now > connections) await runOnce(world, "ring_early", [ROWS_RUNG_EARLY, moment(world.clock)]);
     connections = now;
   }
 

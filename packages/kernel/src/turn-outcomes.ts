@@ -232,6 +232,17 @@ export type StopOutcome =
       readonly wake?: Wake | null;
     };
 
+export interface RepeatRequest {
+  readonly project_id: string;
+  readonly tool_call_id: string;
+  readonly worker_id: string;
+  /** The one that is to begin. */
+  readonly attempt: number;
+}
+
+/** A duplicate was asked for before, by the same worker. */
+export type RepeatOutcome = Rejected | { readonly outcome: "accepted" | "duplicate" };
+
 export interface WorkerRequest {
   readonly worker_id: string;
   readonly worker_target: string;

@@ -22,6 +22,8 @@ import type {
   FinishOutcome,
   FinishRequest,
   JsonObject,
+  RepeatOutcome,
+  RepeatRequest,
   ResumeOutcome,
   StepRequest,
   StopOutcome,
@@ -57,6 +59,8 @@ export interface TurnPort {
   /** Gives the turn back for later; the delay follows the reason (reference §6.4). */
   deferTurn(hold: TurnHold, reason: keyof typeof DEFER_DELAYS_MS): Promise<DeferOutcome>;
   stopTurn(request: StopRequest): Promise<StopOutcome>;
+  /** Before a local call runs again where it runs; `rejected`: it may not, it is no longer this worker's. */
+  repeatCall(request: RepeatRequest): Promise<RepeatOutcome>;
   renewWorker(request: WorkerRequest): Promise<WorkerOutcome>;
   /** Lets go of everything this worker holds, at the next sweep. */
   retireWorker(workerId: string): Promise<void>;
@@ -83,6 +87,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
   const finish = transition<FinishRequest, FinishOutcome>(world, "finish_turn", { keyOf: headKey });
   const defer = transition<DeferRequest, DeferOutcome>(world, "defer_turn", { keyOf: headKey });
   const stop = transition<StopRequest, StopOutcome>(world, "stop_turn", { keyOf: (item) => item.agent_turn_id });
+  const repeat = transition<RepeatRequest, RepeatOutcome>(world, "repeat_call", { keyOf: (item) => item.tool_call_id });
   const renew = transition<WorkerRequest, WorkerOutcome>(world, "renew_worker", { keyOf: (item) => item.worker_id });
 
   return {
@@ -198,6 +203,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
       return outcome;
     },
 
+    repeatCall: (request) => repeat(request),
     renewWorker: (request) => renew(request),
     retireWorker: (workerId) => runOnce(world, "retire_worker", [workerId, moment(world.clock)]),
   };

@@ -37,6 +37,17 @@ it("the first sweep after the bus came back rings calls, results and turns that 
   await fx.expectSafe();
 });
 
+it("a kernel that has not swept yet rings, too, what was lost since it was opened", async () => {
+  const started = fx.anotherKernel();
+  const waiting = await fx.suspended();
+  fx.connections += 1;
+  const before = fx.published.length;
+  await started.sweep();
+  await started.announcer.settled();
+  const rung = fx.published.slice(before).map(({ headers }) => headers["CG-Tool-Call-Id"]);
+  expect(rung).toContain(waiting.calls[0]?.tool_call_id);
+});
+
 it("a call that waits out its back-off is left alone when the bus comes back", async () => {
   const turn = await fx.suspended([{ attempts_max: 3, backoff_ms: 4_000, timeout_ms: 600_000 }]);
   const again = await fx.report(await fx.opened(turn), {

@@ -106,6 +106,56 @@ describe("a step whose calls are all local", () => {
   });
 });
 
+describe("a local call that is tried again where it runs", () => {
+  const repeat = (turn: Awaited<ReturnType<typeof fx.suspend>>, attempt: number, worker_id = turn.worker_id) =>
+    fx.kernel.repeatCall({
+      project_id: PROJECT,
+      tool_call_id: turn.calls[0]?.tool_call_id ?? "",
+      worker_id,
+      attempt,
+    });
+  const attemptOf = async (turn: Awaited<ReturnType<typeof fx.suspend>>) =>
+    (await fx.kernel.reads.call(PROJECT, turn.calls[0]?.tool_call_id ?? ""))?.attempt;
+
+  it("has a number of its own, which asking twice gives once", async () => {
+    const turn = await fx.suspend(await fx.started(), [{ local: true, effect: "once", can_reconcile: true }]);
+    expect(await repeat(turn, 2)).toEqual({ outcome: "accepted" });
+    expect(await repeat(turn, 2)).toEqual({ outcome: "duplicate" });
+    expect(await attemptOf(turn)).toBe(2);
+    await fx.later(15_001);
+    const worker_id = await fx.newWorker();
+    const next = await fx.kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id });
+    expect(next).toMatchObject({ outcome: "accepted", local_calls: [{ attempt: 3, mode: "reconcile" }] });
+  });
+
+  it("is refused for a worker that was given up, and for every other", async () => {
+    const turn = await fx.suspend(await fx.started(), [{ local: true, effect: "once", can_reconcile: true }]);
+    expect(await repeat(turn, 2, await fx.newWorker())).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    await fx.later(15_001);
+    expect(await repeat(turn, 2)).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    await fx.resumed(turn.agent_id, await fx.newWorker());
+    expect(await repeat(turn, 2)).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    expect(await repeat(turn, 3)).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    expect(await attemptOf(turn)).toBe(2);
+  });
+
+  it("is refused once the call has ended, and for what is no local call of the project", async () => {
+    const turn = await fx.suspend(await fx.started(), [{ local: true }, {}]);
+    const [local, remote] = turn.calls;
+    const request = { project_id: PROJECT, worker_id: turn.worker_id, attempt: 2 };
+    for (const wrong of [
+      { ...request, tool_call_id: remote?.tool_call_id ?? "" },
+      { ...request, tool_call_id: "tc_none" },
+      { ...request, project_id: "p2", tool_call_id: local?.tool_call_id ?? "" },
+    ]) {
+      expect(await fx.kernel.repeatCall(wrong)).toEqual({ outcome: "rejected", code: "not_found" });
+    }
+    const { tool_call_id = "", capability = "" } = local ?? {};
+    await fx.kernel.report({ project_id: PROJECT, tool_call_id, capability, content: ok });
+    expect(await repeat(turn, 2)).toEqual({ outcome: "rejected", code: "already_settled" });
+  });
+});
+
 describe("the plain doors of a local step", () => {
   const SHORT = /l0\.(suspend_locally|apply_plainly)\(/g;
   const FULL: Readonly<Record<string, string>> = {

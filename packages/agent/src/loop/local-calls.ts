@@ -19,6 +19,7 @@ import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
+import { mayRepeat } from "./may-repeat.ts";
 import { resultCard } from "./step-cards.ts";
 import { openSession, readBox, type TurnSession } from "./turn-session.ts";
 import type { LoopWorld, Turn } from "./world.ts";
@@ -202,6 +203,7 @@ async function runInvocation(
     attemptsMax: policy?.attempts_max ?? 1,
     backoffMs: policy?.backoff_ms ?? 0,
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
+    mayRepeat: mayRepeat(world, { project_id: context.project_id, tool_call_id: order.tool_call_id }),
     signal,
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
     onProgress: (update) => world.onProgress?.(order.tool_call_id, update),

@@ -2,7 +2,7 @@
 
 import type { Kernel } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
-import type { ToolContext } from "@tessera/tool";
+import { type ToolContext, ToolError } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
 
@@ -74,6 +74,46 @@ describe("a turn whose worker goes away", () => {
       .filter((run) => run.startsWith("look__up"))
       .map((run) => run.slice("look__up 1 ".length));
     expect(after).toBe(before); // ctx.message is the same assistant message
+    await fx.expectSafe();
+  });
+});
+
+describe("a worker that was given up while a tool of its turn paused before another attempt", () => {
+  it("does not begin that attempt: whoever has the turn now begins its own, under a number that nobody else has", async () => {
+    const attempts: number[] = [];
+    await fx.tool({
+      name: "pay__later",
+      effect: "once",
+      retry: { maxAttempts: 4, backoffMs: 400 },
+      handler: (ctx: ToolContext) => {
+        attempts.push(ctx.attempt);
+        if (ctx.attempt === 1) throw new ToolError("not now", { retryable: true });
+        return { attempt: ctx.attempt };
+      },
+      reconcile: () => ({ outcome: "not_done" }),
+    } as never);
+    fx.script = ({ step }) => (step === 0 ? { tool_calls: [call("pay__later")] } : { text: "went on" });
+    const asked: string[] = [];
+    const repeatCall: Kernel["repeatCall"] = async (request) => {
+      const answer = await fx.kernel.repeatCall(request);
+      asked.push(answer.outcome);
+      return answer;
+    };
+    let name = "";
+    const renewWorker: Kernel["renewWorker"] = (request) => {
+      name = request.worker_id;
+      return fx.kernel.renewWorker(request);
+    };
+    await fx.worker({ kernel: { ...fx.kernel, repeatCall, renewWorker } });
+    const turn = await fx.enqueue(await fx.agent(), "go");
+    await fx.until(() => attempts.length === 1, "the tool to fail");
+    await fx.kernel.retireWorker(name);
+    await fx.worker();
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+    await fx.until(() => asked.length === 1, "the first worker to ask");
+    expect(asked).toEqual(["rejected"]);
+    expect(attempts).toEqual([1, 2]);
+    expect(await resultsOf(turn)).toMatchObject([{ status: "success", result: { attempt: 2 } }]);
     await fx.expectSafe();
   });
 });

@@ -21,6 +21,7 @@ import {
 import { type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { mayRepeat } from "../loop/may-repeat.ts";
 import { stillInDoubt } from "../loop/work-on-turn.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
 import { ackMessage, type UiAck } from "./ui-action.ts";
@@ -163,6 +164,7 @@ async function run(
     attemptsMax: policy?.attempts_max ?? 1,
     backoffMs: policy?.backoff_ms ?? 0,
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
+    mayRepeat: mayRepeat(world, { project_id, tool_call_id: order.tool_call_id }),
     signal,
     runtime: createAgentRuntime({ kernel, clock, caller, signal }),
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),

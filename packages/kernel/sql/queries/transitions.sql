@@ -20,6 +20,9 @@ select l0.claim_calls($1, $2, $3, $4, $5, $6, $7, $8::timestamptz) as answer;
 -- name: renew_call
 select l0.renew_call_at($1::jsonb, $2::timestamptz) as answer;
 
+-- name: repeat_call
+select l0.repeat_call($1::jsonb, $2::timestamptz) as answer;
+
 -- name: put_result_card
 select l0.put_result_card_at($1::jsonb, $2::timestamptz) as answer;
 

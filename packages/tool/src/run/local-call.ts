@@ -4,6 +4,8 @@
 //       the placements apart.
 //   L2. A retryable failure is repeated here, with the same back-off and the same deadline as the kernel's, because nobody
 //       else will; a run that is no longer wanted is not waited for.
+//   L3. A further attempt begins only when the kernel has written it down: a worker that was given up without knowing it
+//       begins none, and no two runs of a call have the same number.
 
 import { createHash } from "node:crypto";
 import type { AfterExecution, ToolEffect, ToolResultContent } from "@tessera/protocol";
@@ -67,18 +69,20 @@ export async function runLocalCall(
     readonly backoffMs: number;
     /** From now to the call's deadline. */
     readonly deadlineMs: number;
+    /** False: the call is somebody else's by now (L3). */
+    readonly mayRepeat: (attempt: number) => Promise<boolean>;
   },
 ): Promise<ToolResultContent> {
-  const { runner, clock, attemptsMax, backoffMs, deadlineMs, ...run } = options;
+  const { runner, clock, attemptsMax, backoffMs, deadlineMs, mayRepeat, ...run } = options;
   const until = clock.monotonicMs() + deadlineMs;
   for (let attempt = invocation.attempt; ; attempt += 1) {
     const content = await runner.run({ ...invocation, attempt }, run);
     const pauseMs = backoffMs * 2 ** Math.min(attempt - 1, DOUBLINGS_MAX);
-    const mayRetry = content.status === "failed" && content.error?.retryable === true && attempt < attemptsMax;
+    const isRetryable = content.status === "failed" && content.error?.retryable === true && attempt < attemptsMax;
     const isInTime = clock.monotonicMs() + pauseMs < until; // L2: as the kernel decides it for others
-    if (!mayRetry || !isInTime || run.signal.aborted) return content;
+    if (!isRetryable || !isInTime || run.signal.aborted) return content;
     await pause(clock, pauseMs, run.signal);
-    if (run.signal.aborted) return content;
+    if (run.signal.aborted || !(await mayRepeat(attempt + 1))) return content; // L3
   }
 }
 
