@@ -109,6 +109,10 @@ async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
       ...{ ...hold(local), step_id: local.step_id },
       results: [{ tool_call_id: local.calls[0]?.tool_call_id ?? "", content }],
     }),
+    door("repeatCall", {
+      ...{ project_id: PROJECT, tool_call_id: local.calls[0]?.tool_call_id ?? "" },
+      ...{ worker_id: local.worker_id, attempt: 2 },
+    }),
     door("openCall", {
       ...{ project_id: PROJECT, tool_call_id: waitingCall?.tool_call_id ?? "", ticket: waitingCall?.ticket ?? "" },
       ...{ executor: "executor-1", claim_id: ids.mint("claim"), lease_ms: 15_000 },

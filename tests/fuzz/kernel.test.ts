@@ -33,7 +33,18 @@ afterAll(async () => {
 
 const NAMES = [
   ...["enqueueTurn", "resume", "suspendOnCalls", "appendCards", "finishTurn", "stopTurn", "applyResults", "openCall"],
-  ...["renewCall", "putResultCard", "report", "openBatch", "renewWorker", "putAgent", "putTool", "putCard", "putBox"],
+  ...[
+    "renewCall",
+    "repeatCall",
+    "putResultCard",
+    "report",
+    "openBatch",
+    "renewWorker",
+    "putAgent",
+    "putTool",
+    "putCard",
+    "putBox",
+  ],
   ...["putDeadLetter", "deferTurn", "moveBatchTask", "dispatchBatchTask", "finishBatch", "putProfile", "removeProfile"],
   ...["putProject", "createApiKey", "revokeApiKey", "putAudit"],
 ];

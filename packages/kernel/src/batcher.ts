@@ -7,7 +7,7 @@
 //       of every door gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
 //   B5. One batch is in flight while batches are quick. Only one that takes long (a lock, a slow disk) lets the next go
 //       beside it, so that it holds up nobody for longer than SLOW_MS.
-//   B6. Text that the database can never hold is refused before it is sent, with the database's own code for it.
+//   B6. Text that the database can never hold is refused before it is sent, as the database would.
 
 import { BATCH_BYTES_MAX, BATCH_ITEMS_MAX } from "@tessera/protocol";
 import { type Clock, DatabaseError, type Timer } from "./ports.ts";

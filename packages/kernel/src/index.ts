@@ -18,6 +18,7 @@ export {
   type ApiKeyRole,
   type CreatedApiKey,
 } from "./api-key-port.ts";
+export { askPatiently } from "./ask-patiently.ts";
 export type {
   BatchDispatch,
   BatchDispatchOutcome,

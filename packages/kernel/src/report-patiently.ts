@@ -12,9 +12,9 @@ import {
   type ErrorCode,
   type ToolResultContent,
 } from "@tessera/protocol";
+import { askPatiently } from "./ask-patiently.ts";
 import type { ExecutorPort } from "./executor-port.ts";
 import type { CallHold, ReportOutcome } from "./outcomes.ts";
-import { pause } from "./pause.ts";
 import type { Clock } from "./ports.ts";
 
 export interface PatientReport {
@@ -24,8 +24,6 @@ export interface PatientReport {
   readonly status: ToolResultContent["status"];
 }
 
-const AGAIN_FIRST_MS = 100;
-const AGAIN_MAX_MS = 5_000;
 /** The content is at fault, not the reporter. */
 const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
   "payload_too_large",
@@ -59,17 +57,14 @@ export async function reportPatiently(
 }
 
 /** R1 */
-async function untilAnswered(
+function untilAnswered(
   report: Parameters<typeof reportPatiently>[0],
   { port, clock, signal, onWarning }: Parameters<typeof reportPatiently>[1],
 ): Promise<ReportOutcome | null> {
-  for (let pauseMs = AGAIN_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, AGAIN_MAX_MS)) {
-    try {
-      return await port.report(report);
-    } catch (error) {
-      onWarning(`the report of ${report.tool_call_id} was not taken and is sent again: ${String(error)}`);
-      await pause(clock, pauseMs, signal);
-      if (signal.aborted) return null;
-    }
-  }
+  return askPatiently(() => port.report(report), {
+    clock,
+    signal,
+    onFailure: (error) =>
+      onWarning(`the report of ${report.tool_call_id} was not taken and is sent again: ${String(error)}`),
+  });
 }

@@ -5,8 +5,8 @@
 //   W2. stop() resolves when no sweep is running.
 //   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
 //   W4. A bus that came back may have lost what it was given. The first sweep after that rings everything that nobody has
-//       taken, instead of waiting until it is due: work goes on within two sweeps of the return. The return is seen from the opening of
-//       the kernel on: one that replaces another may meet a broker that is just losing its store.
+//       taken, instead of waiting until it is due: work goes on within two sweeps of the return. A return is seen from the
+//       opening of the kernel on: the broker may lose its store before the first sweep.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";

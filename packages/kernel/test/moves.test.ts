@@ -324,6 +324,14 @@ everyPair("claim of a waiting call", {
         tool_call_id: call?.tool_call_id ?? "",
         capability: turn.capability,
       });
+    } else if (move === "repeat") {
+      // What a service claimed it does not repeat so: the move leaves the call as it is (local-calls.test.ts has those it is for).
+      await fx.kernel.repeatCall({
+        project_id: PROJECT,
+        tool_call_id: call?.tool_call_id ?? "",
+        worker_id: turn.worker_id,
+        attempt: 2,
+      });
     } else if (move === "release") {
       if ((await this.read(turn)) === "claimed") {
         await fx.query("update state.calls set lease_until = $2, due_at = $2 where tool_call_id = $1", [

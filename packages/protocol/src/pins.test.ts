@@ -166,6 +166,7 @@ test("states and moves are these", () => {
   expect(protocol.CLAIM_MOVES).toEqual({
     open: { from: ["unclaimed"], to: "claimed" },
     renew: { from: ["claimed"], to: "claimed" },
+    repeat: { from: ["claimed"], to: "claimed" },
     release: { from: ["claimed"], to: "unclaimed" },
   });
   expect(protocol.BATCH_STATES).toEqual(["running", "success", "failed", "timeout", "partial"]);

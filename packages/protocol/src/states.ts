@@ -55,7 +55,7 @@ export const CLAIM_STATES = ["unclaimed", "claimed"] as const;
 export type ClaimState = (typeof CLAIM_STATES)[number];
 
 export const CLAIM_MOVES = {
-  open: { from: ["unclaimed"], to: "claimed" }, // the attempt grows here and in repeat, and nowhere else
+  open: { from: ["unclaimed"], to: "claimed" }, // the attempt grows here and in repeat
   renew: { from: ["claimed"], to: "claimed" }, // heartbeat
   repeat: { from: ["claimed"], to: "claimed" }, // a local call is tried again where it runs
   release: { from: ["claimed"], to: "unclaimed" }, // lapsed or given back, and the tool's effect allows another attempt

@@ -78,13 +78,14 @@ describe("a turn whose worker goes away", () => {
   });
 });
 
-describe("a worker that was given up while a tool of its turn paused before another attempt", () => {
-  it("does not begin that attempt: whoever has the turn now begins its own, under a number that nobody else has", async () => {
-    const attempts: number[] = [];
+describe("a tool that pauses before another attempt", () => {
+  let attempts: number[];
+  beforeEach(async () => {
+    attempts = [];
     await fx.tool({
       name: "pay__later",
       effect: "once",
-      retry: { maxAttempts: 4, backoffMs: 400 },
+      retry: { maxAttempts: 4, backoffMs: 50 },
       handler: (ctx: ToolContext) => {
         attempts.push(ctx.attempt);
         if (ctx.attempt === 1) throw new ToolError("not now", { retryable: true });
@@ -92,11 +93,15 @@ describe("a worker that was given up while a tool of its turn paused before anot
       },
       reconcile: () => ({ outcome: "not_done" }),
     } as never);
+  });
+
+  it("is not begun by a worker that was given up: the next one begins its own, under a number that nobody else has", async () => {
     fx.script = ({ step }) => (step === 0 ? { tool_calls: [call("pay__later")] } : { text: "went on" });
-    const asked: string[] = [];
+    const answers: string[] = [];
     const repeatCall: Kernel["repeatCall"] = async (request) => {
+      await fx.until(() => attempts.length === 2, "the next worker to run it");
       const answer = await fx.kernel.repeatCall(request);
-      asked.push(answer.outcome);
+      answers.push(answer.outcome);
       return answer;
     };
     let name = "";
@@ -110,12 +115,33 @@ describe("a worker that was given up while a tool of its turn paused before anot
     await fx.kernel.retireWorker(name);
     await fx.worker();
     expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
-    await fx.until(() => asked.length === 1, "the first worker to ask");
-    expect(asked).toEqual(["rejected"]);
+    await fx.until(() => answers.length === 1, "the first worker to ask");
+    expect(answers).toEqual(["rejected"]);
     expect(attempts).toEqual([1, 2]);
     expect(await resultsOf(turn)).toMatchObject([{ status: "success", result: { attempt: 2 } }]);
     await fx.expectSafe();
   });
+
+  for (const beside of [[], ["far__away"]]) {
+    it(`waits for a store that is away, and loses nothing (beside it: ${beside.length} calls for others)`, async () => {
+      fx.script = ({ step }) =>
+        step === 0 ? { tool_calls: [...beside, "pay__later"].map(call) } : { text: "went on" };
+      let asked = 0;
+      const repeatCall: Kernel["repeatCall"] = async (request) => {
+        asked += 1;
+        if (asked < 3) throw new CGError("storage_error", "the store is away");
+        return await fx.kernel.repeatCall(request);
+      };
+      await fx.worker({ kernel: { ...fx.kernel, repeatCall } });
+      const turn = await fx.enqueue(await fx.agent(), "go");
+      if (beside.length > 0) await fx.answerCalls("far", 1, () => ({ status: "success", result: { far: true } }));
+      expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+      expect(asked).toBe(3);
+      expect(attempts).toEqual([1, 2]);
+      expect((await resultsOf(turn)).at(-1)).toMatchObject({ status: "success", result: { attempt: 2 } });
+      await fx.expectSafe();
+    });
+  }
 });
 
 describe("a worker that took a turn and never heard of it", () => {

@@ -164,7 +164,7 @@ async function run(
     attemptsMax: policy?.attempts_max ?? 1,
     backoffMs: policy?.backoff_ms ?? 0,
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
-    mayRepeat: mayRepeat(world, { project_id, tool_call_id: order.tool_call_id }),
+    mayRepeat: mayRepeat(world, { project_id, tool_call_id: order.tool_call_id }, signal),
     signal,
     runtime: createAgentRuntime({ kernel, clock, caller, signal }),
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),

@@ -33,7 +33,7 @@ export function createDeadLetters(options: {
       written += 1;
       if (written > LETTERS_PER_MINUTE_MAX) return count("dead_letters_not_kept"); // L1
       try {
-        await kernel.putDeadLetter({
+        const kept = await kernel.putDeadLetter({
           ...(named.project_id ? { project_id: named.project_id } : {}),
           ...(named.tool_call_id ? { correlation_id: named.tool_call_id } : {}),
           reason: code,
@@ -43,6 +43,7 @@ export function createDeadLetters(options: {
             message: why,
           },
         });
+        if (kept.outcome === "rejected") onWarning(`a dead letter (${code}) was refused: ${kept.code}`);
       } catch (error) {
         onWarning(`a dead letter (${code}) could not be kept: ${String(error)}`);
       }

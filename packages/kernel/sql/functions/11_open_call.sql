@@ -1,6 +1,7 @@
 -- Commit point B: an executor takes a call, and with it everything it needs to run it (design D5).
 --
--- move: claim.open (unclaimed → claimed). The attempt grows here, in claim.repeat, and nowhere else.
+-- move: claim.open (unclaimed → claimed). The attempt grows here and in claim.repeat; for local calls where a worker takes
+-- them (files 10, 22 and 28).
 -- item: { project_id, tool_call_id, tool_call_card_id?, ticket | target, executor, claim_id, lease_ms?, known_digest?, principal? }
 --   ticket: from the command. target: a caller that the kernel's own role vouches for may open any call sent to this target.
 --   claim_id: made by the executor for this opening; asking again with the same one is the same claim (a lost answer).

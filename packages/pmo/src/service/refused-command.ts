@@ -33,12 +33,13 @@ export function createRefusals({ kernel, clock, executor, onWarning }: RefusalOp
     const project_id = parseSubject(message.subject)?.project_id;
     const correlation_id = headerOf(message, HEADERS.tool_call_id);
     const subject = message.subject.slice(0, SUBJECT_CHARS_KEPT).toWellFormed().replaceAll("\0", "\ufffd");
-    await kernel.putDeadLetter({
+    const kept = await kernel.putDeadLetter({
       ...(project_id === undefined ? {} : { project_id }),
       ...(isId(correlation_id) ? { correlation_id } : {}),
       reason: code,
       detail: { subject, bytes: message.data.byteLength, message: why },
     });
+    if (kept.outcome === "rejected") onWarning(`a dead letter (${code}) was refused: ${kept.code}`);
   }
 
   /** F1 */

@@ -83,6 +83,7 @@ export async function runLocalCall(
     if (!isRetryable || !isInTime || run.signal.aborted) return content;
     await pause(clock, pauseMs, run.signal);
     if (run.signal.aborted || !(await mayRepeat(attempt + 1))) return content; // L3
+    if (clock.monotonicMs() >= until) return content; // asking may have taken long
   }
 }
 
