@@ -75,6 +75,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "ack_before_claim",
+    foundBy: 21,
     says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
@@ -109,6 +110,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "publish_inside_tx",
+    foundBy: 2,
     says: "the answer of a step goes out before its calls are committed, and the commit may not come",
     replaced: [],
     wrap: (database) => {
