@@ -33,20 +33,9 @@ afterAll(async () => {
 
 const NAMES = [
   ...["enqueueTurn", "resume", "suspendOnCalls", "appendCards", "finishTurn", "stopTurn", "applyResults", "openCall"],
-  ...[
-    "renewCall",
-    "repeatCall",
-    "putResultCard",
-    "report",
-    "openBatch",
-    "renewWorker",
-    "putAgent",
-    "putTool",
-    "putCard",
-    "putBox",
-  ],
+  ...["renewCall", "putResultCard", "report", "openBatch", "renewWorker", "putAgent", "putTool", "putCard", "putBox"],
   ...["putDeadLetter", "deferTurn", "moveBatchTask", "dispatchBatchTask", "finishBatch", "putProfile", "removeProfile"],
-  ...["putProject", "createApiKey", "revokeApiKey", "putAudit"],
+  ...["putProject", "createApiKey", "revokeApiKey", "putAudit", "repeatCall"],
 ];
 /** Of each door. The doors of executors and of agents' steps carry the most foreign data. */
 const INPUTS = 25;
