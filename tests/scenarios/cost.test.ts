@@ -34,6 +34,12 @@ const READ = `
          (select n_tup_upd from pg_stat_user_tables where relname = 'calls') as call_updates,
          (select coalesce(sum(calls), 0)::bigint from pg_stat_statements where query not like '%pg_stat_%') as statements`;
 
+const READ_IDS = `
+  select count(*)::int as cards, count(*) filter (where c.id < c.previous)::int as backwards
+    from (select left(card_id, length('card_') + 12) as id,
+                 lag(left(card_id, length('card_') + 12)) over (partition by box_id order by pos) as previous
+            from card.cards where type in ('agent.thought', 'tool.call', 'tool.result')) c`;
+
 type Reading = Record<
   | "transactions"
   | "wal_bytes"
@@ -208,6 +214,13 @@ describe.each(["once", "read"] as const)("a durable call of a `%s` tool", (effec
 
   test("writes at most 5 kB of WAL", () => {
     expect(cost.wal_bytes).toBeLessThanOrEqual(5_000);
+  });
+
+  test("makes cards whose ids ascend, results too, so that their index grows at its end", async () => {
+    const [ids] = await reader.query<{ cards: number; backwards: number }>(READ_IDS);
+    expect(ids?.cards).toBeGreaterThanOrEqual(3 * CALLS);
+    // The two clocks round differently, so a card may be a millisecond before its predecessor, now and then.
+    expect(ids?.backwards).toBeLessThan((ids?.cards ?? 0) / 20);
   });
 
   test("updates the head only in place", () => {

@@ -97,7 +97,7 @@ async function cardsOfCalls(world: ToolWorld, hosted: HostedProject): Promise<st
   return texts.map((text) =>
     text
       .replaceAll(hosted.project, "PROJECT")
-      .replaceAll(/\b(?:turn|step|tc|call|card|tr|box)_[0-9a-f]{32}\b/g, "ID")
+      .replaceAll(/\b(?:turn|step|tc|call|card|box)_[0-9a-f]{32}\b/g, "ID")
       .replaceAll(/\b[0-9a-f]{32}\b/g, "TRACE")
       .replaceAll(/cmd\.tool\.sample_[0-9a-f]{8}\./g, "cmd.tool.sample."),
   );

@@ -87,7 +87,7 @@ describe("a holder", () => {
     const victim = turn.calls[1]?.tool_call_id ?? "";
     for (const by of ["deadline", "cancel", "crash", "1"]) {
       const squatted =
-        (await fx.query<{ id: string }>("select 'tr_' || md5($1 || ':' || $2) as id", [victim, by]))[0]?.id ?? "";
+        (await fx.query<{ id: string }>("select 'card_' || md5($1 || ':' || $2) as id", [victim, by]))[0]?.id ?? "";
       await fx.kernel.putResultCard({
         project_id: PROJECT,
         tool_call_id: opened.tool_call_id,

@@ -101,7 +101,7 @@ describe("an action", () => {
         message_id: "m1",
         status: "done",
         result_status: "success",
-        tool_result_card_id: expect.stringMatching(/^tr_/),
+        tool_result_card_id: expect.stringMatching(/^card_/),
       },
     ]);
     const call = await fx.kernel.reads.call(fx.project, action_id);

@@ -122,5 +122,5 @@ function cardIdOf(toolCallId: string, content: ToolResultContent): string {
   const digest = createHash("sha256")
     .update(`${toolCallId}\n${JSON.stringify(content)}`)
     .digest("hex");
-  return `tr_${digest.slice(0, 32)}`;
+  return `card_${digest.slice(0, 32)}`;
 }

@@ -62,12 +62,13 @@ end $$;
 
 -- Ids of cards that l0 makes are random: a holder that may choose the id of its own card must not be able to take one that the
 -- kernel will need.
-create or replace function l0.new_card_id(prefix text) returns text
-language sql volatile parallel safe as $$ select prefix || '_' || replace(gen_random_uuid()::text, '-', '') $$;
+drop function if exists l0.new_card_id(text);
+create or replace function l0.new_card_id() returns text
+language sql volatile parallel safe as $$ select 'card_' || replace(gen_random_uuid()::text, '-', '') $$;
 
 -- The card of an attempt that chose no id: the same when it is saved again, and known to nobody without the capability.
 create or replace function l0.saved_card_id(tool_call_id text, attempt integer, cap_sha256 bytea) returns text
-language sql stable parallel safe as $$ select 'tr_' || md5(tool_call_id || ':' || attempt || ':' || encode(cap_sha256, 'hex')) $$;
+language sql stable parallel safe as $$ select 'card_' || md5(tool_call_id || ':' || attempt || ':' || encode(cap_sha256, 'hex')) $$;
 
 -- What a caller says about itself must be what the call says (reference §5.5 rows 8–10; faults R4–R6).
 create or replace function l0.refuse_claims(true_author text, true_function text, true_trace text, author_id text, function_name text,

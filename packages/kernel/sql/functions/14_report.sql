@@ -88,7 +88,7 @@ begin
   ), decided as materialized (
     select k.*,
            case when k.verdict = 'accepted' then l0.result_content(k.said, k.after_execution::text) end as content,
-           coalesce(k.pointed_card_id, l0.new_card_id('tr')) as new_card_id,
+           coalesce(k.pointed_card_id, l0.new_card_id()) as new_card_id,
            case
              when k.verdict = 'accepted' and k.said ->> 'status' = 'failed' and k.said -> 'error' ->> 'retryable' = 'true'
               and k.attempt < k.attempts_max

@@ -7,7 +7,7 @@ create or replace function l0.settle_call(c state.calls, new_status state.result
 returns void language plpgsql as $$
 declare
   content jsonb := jsonb_build_object('status', new_status, 'after_execution', c.after_execution, 'result', coalesce(result, 'null'), 'error', error);
-  id text := l0.new_card_id('tr');
+  id text := l0.new_card_id();
 begin
   insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, tool_call_id, trace_id, parent_step_id,
                           function_name, box_id, pos, content, sha256, created_at)
@@ -39,7 +39,7 @@ end $$;
 create or replace function l0.fallback_deliverable(turn state.agent_turns, box_pos integer, final_status text, code text, message text, moment timestamptz)
 returns text language plpgsql as $$
 declare
-  id text := l0.new_card_id('card');
+  id text := l0.new_card_id();
   content jsonb := jsonb_build_object('data', jsonb_build_object(
     'schema_version', 1, 'kind', 'fallback_deliverable', 'status', case when final_status = 'success' then 'success' else 'partial' end,
     'partial', final_status <> 'success', 'message', message,

@@ -50,7 +50,7 @@ begin
            end as code
       from locked l
   ), fresh as materialized (
-    select o.*, l0.result_content(o.said, o.after_execution::text) as content, l0.new_card_id('tr') as new_card_id,
+    select o.*, l0.result_content(o.said, o.after_execution::text) as content, l0.new_card_id() as new_card_id,
            coalesce((o.said #>> '{result,__cg_control,after_execution}')::state.after_execution, o.after_execution) as new_after
       from outcome o join decided d on d.ord = o.ord
      where d.code = 'accepted' and o.wait_status = 'waiting'

@@ -8,7 +8,8 @@ set enable_material = off set enable_memoize = off
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
-  -- The id of a result begins with its time, so that results of one time are neighbours in the index; the rest nobody can guess.
+  -- The id of a result begins with its time, as a card's that a worker minted, so that the index grows at its end; the rest
+  -- nobody can guess.
   age text := lpad(to_hex((extract(epoch from moment) * 1000)::bigint), 12, '0');
   answer json;
   done integer[];
@@ -40,7 +41,7 @@ begin
      order by i.tool_call_id collate "C", i.ord
   ), settled as (
     update state.calls c
-       set wait_status = 'received', settled_by = 'report', result_card_id = 'tr_' || i.id, result_status = 'success',
+       set wait_status = 'received', settled_by = 'report', result_card_id = 'card_' || i.id, result_status = 'success',
            result_after = c.after_execution, report_span_id = right(i.id, 16), received_at = moment,
            due_at = least(c.due_at, moment + interval '5 seconds'), rings = 0
       from item i

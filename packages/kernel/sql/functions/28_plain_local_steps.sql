@@ -124,7 +124,7 @@ begin
            for no key update) h -- also those that fail here: locked later, they would be locked out of order (P3)
   ), applied as (
     update state.calls c
-       set wait_status = 'applied', settled_by = 'worker', result_card_id = 'tr_' || d.id, result_status = 'success',
+       set wait_status = 'applied', settled_by = 'worker', result_card_id = 'card_' || d.id, result_status = 'success',
            result_after = c.after_execution, report_span_id = right(d.id, 16), received_at = moment, applied_at = moment, due_at = null
       from (select * from held order by call_id collate "C") d -- calls in their own order, after the last head is locked (P3)
      where c.tool_call_id = d.call_id and c.wait_status = 'waiting'
