@@ -7,7 +7,7 @@ import { Servers } from "./servers.ts";
 import { TARGETS } from "./targets.ts";
 import { WORKS } from "./works.ts";
 
-const flags = readCommandLine();
+const flags = readCommandLine(WORKS);
 if (flags.help) {
   const works = WORKS.map(({ name, what }) => `  ${name.padEnd(22)}${what}`).join("\n");
   process.stdout.write(`npm run bench -- [options]\n\n${USAGE}\nworks:\n${works}\n`);

@@ -48,7 +48,7 @@ function installRedis(): void {
   execFileSync("/bin/sh", ["-c", INSTALL_REDIS], { stdio: ["ignore", process.stderr, process.stderr] as never, env });
 }
 
-const flags = readCommandLine();
+const flags = readCommandLine(PEER_WORKS);
 if (flags.help) {
   const works = PEER_WORKS.map(({ name, what }) => `  ${name.padEnd(22)}${what}`).join("\n");
   process.stdout.write(`npm run bench:peers -- [options]\n\n${USAGE}\nworks:\n${works}\n`);

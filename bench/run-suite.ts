@@ -36,7 +36,8 @@ export const USAGE = `options:
   --save              keep the result in bench/results, from which docs/reference/performance.md is generated
 `;
 
-export function readCommandLine() {
+/** The works are for `--only`: a wrong name is told before anything is installed or started. */
+export function readCommandLine(works: readonly Work[]) {
   tellFlagMistakes("--help lists the flags and the works.");
   const { values } = parseArgs({
     options: {
@@ -51,9 +52,12 @@ export function readCommandLine() {
     },
   });
   const usual = values.quick ? QUICK : FULL;
+  const only = values.only?.split(",") ?? null;
+  const unknown = only?.filter((name) => !works.some((work) => work.name === name)) ?? [];
+  if (unknown.length > 0) throw new FlagMistake(`--only: there is no work ${unknown.join(", ")}`);
   return {
     ...values,
-    only: values.only?.split(",") ?? null,
+    only,
     repetitions: wholeNumber("repetitions", values.repetitions ?? String(usual.repetitions)),
     seconds: wholeNumber("seconds", values.seconds ?? String(usual.seconds)),
   };
@@ -61,8 +65,6 @@ export function readCommandLine() {
 
 export async function runSuite(suite: Suite, flags: ReturnType<typeof readCommandLine>): Promise<void> {
   const { seconds, repetitions, only, quick: isQuick } = flags;
-  const unknown = only?.filter((name) => !suite.works.some((work) => work.name === name)) ?? [];
-  if (unknown.length > 0) throw new FlagMistake(`--only: there is no work ${unknown.join(", ")}`);
   const works = suite.works.filter(({ name }) => only?.includes(name) ?? true);
   const machine = thisMachine(suite.versions);
   const onProgress = (line: string) => void process.stderr.write(`${line}\n`); // C1
