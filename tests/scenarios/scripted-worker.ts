@@ -38,6 +38,8 @@ export interface ScriptedWorkerOptions {
 
 export type WorkerEvent =
   | { readonly event: "took"; readonly agent_turn_id: string; readonly turn_epoch: number; readonly worker_id: string }
+  /** On a call of its own process. */
+  | { readonly event: "acting"; readonly tool_call_id: string; readonly worker_id: string }
   | { readonly event: "finished"; readonly agent_turn_id: string; readonly worker_id: string }
   | { readonly event: "refused"; readonly move: string; readonly agent_turn_id: string; readonly code: string }
   | { readonly event: "lapsed"; readonly worker_id: string }
@@ -232,6 +234,7 @@ export class ScriptedWorker {
 
   async #act(call: LocalPart, workerId: string): Promise<ResultContent> {
     const { ledger, clock } = this.#options;
+    this.#emit({ event: "acting", tool_call_id: call.tool_call_id, worker_id: workerId });
     const { work_ms } = call.arguments as ScriptedArguments;
     if (work_ms > 0) await new Promise<void>((resolve) => clock.after(work_ms, resolve));
     const hasActed = ledger.entries().some((entry) => entry.tool_call_id === call.tool_call_id);
