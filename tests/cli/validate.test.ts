@@ -4,9 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
+import { runHere } from "./run-here.ts";
 import { ROOT, runTessera } from "./run-tessera.ts";
 
-vi.setConfig({ testTimeout: 120_000 }); // each test runs the whole command, some several times
+vi.setConfig({ testTimeout: 120_000 }); // the first test runs the whole command, as a process
 
 const BAD = `apiVersion: goondan.ai/v1
 kind: Tool
@@ -35,7 +36,7 @@ it("says nothing but the sum for a bundle without mistakes", async () => {
 
 it("prints each finding on a line with file:line:col, and exits 3", async () => {
   const file = join(directory, "bad/tessera.yaml");
-  const { exitCode, out, err } = await runTessera(["validate", join(directory, "bad")]);
+  const { exitCode, out, err } = await runHere(["validate", join(directory, "bad")]);
   expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
   expect(out.split("\n")).toEqual([
     expect.stringMatching(
@@ -49,21 +50,21 @@ it("prints each finding on a line with file:line:col, and exits 3", async () => 
 
 it("counts warnings as mistakes with --strict, and not without", async () => {
   const warned = join(directory, "warned");
-  expect((await runTessera(["validate", warned])).exitCode).toBe(0);
-  const strict = await runTessera(["validate", warned, "--strict"]);
+  expect((await runHere(["validate", warned])).exitCode).toBe(0);
+  const strict = await runHere(["validate", warned, "--strict"]);
   expect(strict.exitCode).toBe(3);
   expect(strict.out).toContain("1 mistake\n");
 });
 
 it("prints workflow commands for GitHub", async () => {
-  const { exitCode, out } = await runTessera(["validate", join(directory, "bad"), "--format", "github"]);
+  const { exitCode, out } = await runHere(["validate", join(directory, "bad"), "--format", "github"]);
   expect(exitCode).toBe(3);
   expect(out).toMatch(/^::error file=\/.*bad\/tessera\.yaml,line=5,col=10,title=E_CONFIG_SCHEMA_INVALID::the module/);
   expect(out).toMatch(/\n::warning file=.*,line=7,col=3,title=unknown_key::/);
 });
 
 it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (...flags) => {
-  const { exitCode, out, err } = await runTessera(["validate", join(directory, "bad"), ...flags]);
+  const { exitCode, out, err } = await runHere(["validate", join(directory, "bad"), ...flags]);
   expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
   expect(JSON.parse(out)).toMatchObject({
     ok: false,
@@ -76,12 +77,12 @@ it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (
 });
 
 it("takes a single file, and tells one that is not there in the asked form", async () => {
-  expect((await runTessera(["validate", join(directory, "bad/tessera.yaml")])).exitCode).toBe(3);
+  expect((await runHere(["validate", join(directory, "bad/tessera.yaml")])).exitCode).toBe(3);
   const gone = join(directory, "gone.yaml");
-  const text = await runTessera(["validate", gone]);
+  const text = await runHere(["validate", gone]);
   expect(text).toMatchObject({ exitCode: 3, out: "" });
   expect(text.err).toContain(`there is no bundle at ${gone}: ENOENT`);
-  const json = await runTessera(["validate", gone, "--format", "json"]);
+  const json = await runHere(["validate", gone, "--format", "json"]);
   expect(json).toMatchObject({ exitCode: 3, err: "" });
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, findings: [{ code: "E_CONFIG_ENTRY_NOT_FOUND" }] });
 });
@@ -89,10 +90,10 @@ it("takes a single file, and tells one that is not there in the asked form", asy
 it("refuses a directory that holds no bundle, as run does, and names a file whose name is wrong", async () => {
   const empty = join(directory, "empty");
   mkdirSync(empty);
-  const none = await runTessera(["validate", empty]);
+  const none = await runHere(["validate", empty]);
   expect(none).toMatchObject({ exitCode: 3, out: "", err: expect.stringContaining(`there is no bundle at ${empty}`) });
   writeFileSync(join(empty, "mine.yaml"), BAD);
-  expect((await runTessera(["validate", empty])).err).toContain("mine.yaml: this file holds resources and is not read");
+  expect((await runHere(["validate", empty])).err).toContain("mine.yaml: this file holds resources and is not read");
 });
 
 it("shows a syntax error of a module at its own line, on one line", async () => {
@@ -100,7 +101,7 @@ it("shows a syntax error of a module at its own line, on one line", async () => 
   mkdirSync(bundle);
   writeFileSync(join(bundle, "tessera.yaml"), BAD.replace("  colour: red\n", "").replace(".mjs", ".ts"));
   writeFileSync(join(bundle, "words.ts"), "export const handlers = {\n  count: () => = 1,\n};\n");
-  const { exitCode, out } = await runTessera(["validate", bundle]);
+  const { exitCode, out } = await runHere(["validate", bundle]);
   expect(exitCode).toBe(3);
   const [first = ""] = out.split("\n");
   expect(first).toContain(`${join(bundle, "words.ts")}:2:16  error`);

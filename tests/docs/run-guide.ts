@@ -101,5 +101,6 @@ async function openServers(closing: (() => Promise<void>)[]): Promise<Record<str
   await server.query(`create database ${name}`);
   closing.push(async () => void (await server.query(`drop database if exists ${name} with (force)`)));
   url.pathname = `/${name}`;
-  return { TESSERA_POSTGRES: url.href, TESSERA_NATS: nats.url };
+  // What the guides kill is found by its lease, of 15 s unless set.
+  return { TESSERA_POSTGRES: url.href, TESSERA_NATS: nats.url, TESSERA_LEASE_SECONDS: "5" };
 }

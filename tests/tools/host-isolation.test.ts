@@ -96,7 +96,10 @@ describe("on a bus and a store that everybody shares", () => {
       target_subject: `cg.v1r4.${world.project}.public.cmd.tool.lookup.run`,
       effect: "read",
     });
-    // Rung again by the sweeper, so that a look would find it.
+    // Rung again by the sweeper, at once, so that a look would find it.
+    await world.store.database.query("update state.calls set due_at = clock_timestamp() where tool_call_id = $1", [
+      call.tool_call_id,
+    ]);
     await waitFor(
       async () => {
         const rows = await world.store.database.query<{ rings: number }>(

@@ -132,9 +132,18 @@ export class ToolWorld {
     return await callTool(this.node, caller, request, { waitMs });
   }
 
-  api(): Promise<Api> {
+  /** The first who asks decides on its leases. */
+  api(leaseMs?: number): Promise<Api> {
+    const { kernel } = this.node;
+    const lease = leaseMs === undefined ? {} : { lease_ms: leaseMs };
+    const hurried: typeof kernel = {
+      ...kernel,
+      openCall: (request) => kernel.openCall({ ...request, ...lease }),
+      claimCalls: (request) => kernel.claimCalls({ ...request, ...lease }),
+      renewCall: (hold) => kernel.renewCall({ ...hold, ...lease }),
+    };
     this.#api ??= openApi({
-      node: this.node,
+      node: { ...this.node, kernel: hurried },
       port: 0,
       onWarning: (warning) => void this.warnings.push(warning),
     }).then((api) => {
