@@ -15,7 +15,10 @@ import type { AgentsOrder, ProcessMessage, ProcessRole } from "./agents-process.
 
 const PROCESS = new URL("./agents-process.ts", import.meta.url);
 export const PROJECT = "swarm";
+/** For processes that are to be killed: whoever goes on after them waits this long. */
 export const LEASE_MS = 1_500;
+/** For those that live, however slow the machine is. */
+const CREW_LEASE_MS = 15_000;
 
 type Address = Pick<AgentsOrder, "postgres" | "nats">;
 
@@ -77,7 +80,7 @@ export class AgentsWorld {
     const { roles = ["worker", "pmo", "tools"], concurrencyMax } = options;
     const onWarning = (warning: string) => void this.warnings.push(warning);
     const node = { ...this.node, kernel: options.kernel ?? this.node.kernel };
-    const common = { node, project: PROJECT, env: {}, leaseMs: LEASE_MS, onWarning };
+    const common = { node, project: PROJECT, env: {}, leaseMs: CREW_LEASE_MS, onWarning };
     const serve = roles.includes("tools");
     const host = await openToolHost({ ...common, bundle, executor: "here", openApiTargets: [], serve });
     const agents = await openAgents({

@@ -1,8 +1,8 @@
 // 200 turns run on worker processes of which one is killed -9 every second or so: nothing changes but time.
 //
 //   R1. A kill counts only if the process held turns that ran; the store says so before, and shows them recovered after.
-//   R2. A turn that was lost twice in a row is spared, for a third time would end it as a crash loop, which is right
-//       (crash-points.test.ts) and not what is shown here.
+//   R2. While a turn is there that was lost twice in a row, nobody is killed: a third time would end it as a crash loop, which
+//       is right (crash-points.test.ts) and not what is shown here.
 
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -118,8 +118,8 @@ async function openTurns(world: AgentsWorld): Promise<number> {
 /** Processes that hold running turns and may be killed now (R1, R2); none while only one is up. */
 async function holders(world: AgentsWorld, workers: readonly TestChild[]): Promise<TestChild[]> {
   const rows = await world.query<{ holder: string; crashes: number }>(
-    `select holder, max(crash_count)::int as crashes from state.agent_state_head
-      where status = 'running' and holder is not null group by 1`,
+    `select holder, (select max(crash_count)::int from state.agent_state_head) as crashes
+       from state.agent_state_head where status = 'running' and holder is not null group by 1`,
   );
   const isUp = (child: TestChild) => (child.messages as ProcessMessage[]).some(({ event }) => event === "ready");
   if (workers.filter(isUp).length < 2) return [];

@@ -67,7 +67,10 @@ const TAKEN = `
          )) - $3::timestamptz) * 1000 as ms
     from unnest($1::text[]) l (id)
     left join state.calls c on c.tool_call_id = l.id left join state.inbox n on n.inbox_id = l.id`;
-const BUSY = "select count(distinct holder)::int as busy from state.agent_state_head where status = 'running'";
+/** Workers with two turns, of which one may end before the kill. */
+const BUSY = `
+  select count(*)::int as busy from (
+    select holder from state.agent_state_head where status = 'running' group by holder having count(*) > 1) h`;
 
 export class Measures {
   /** M5 */

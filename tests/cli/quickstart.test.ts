@@ -151,8 +151,8 @@ describe.concurrent("interrupted in the middle and started again", () => {
   /** After the first call was answered; no ticket is there before 4.5 s have passed. */
   it.for([
     { signal: "SIGKILL", fromMs: 0, toMs: 2_000, again: ["--exit"] },
-    { signal: "SIGKILL", fromMs: 2_000, toMs: 4_000, again: ["--exit", "--resume"] },
-    { signal: "SIGINT", fromMs: 500, toMs: 3_500, again: ["--exit"] },
+    { signal: "SIGKILL", fromMs: 1_500, toMs: 3_000, again: ["--exit", "--resume"] },
+    { signal: "SIGINT", fromMs: 500, toMs: 3_000, again: ["--exit"] },
   ] as const)(
     "by $signal between $fromMs and $toMs ms, it finishes the same run, and every ticket is paid once",
     { timeout: SLOW_MS },

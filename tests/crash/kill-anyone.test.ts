@@ -12,7 +12,7 @@ const TEST_MS = 90_000;
 const KILLS = 8;
 const MEMBERS: readonly Role[] = ["worker", "worker", "tools", "tools", "sweeper", "sweeper"];
 
-const TURNS: readonly PlannedTurn[] = Array.from({ length: 60 }, (_, n) => ({
+const TURNS: readonly PlannedTurn[] = Array.from({ length: 120 }, (_, n) => ({
   agent_id: `agent_${n % 10}`,
   agent_turn_id: `turn_${n}`,
   steps: [

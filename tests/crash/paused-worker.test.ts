@@ -15,7 +15,7 @@ const TEST_MS = 40_000;
 /** The same for all processes. What follows is in the store's time: a second of the wall's is five of it. */
 const TIME = { factor: 5, originMs: Date.now() };
 const LEASE_MS = 5_000;
-const THINK_MS = 7_500;
+const THINK_MS = 15_000;
 const BASE = { targets: ["echo"], leaseMs: LEASE_MS, sweepMs: 1_000, time: TIME };
 const BUSES = ["postgres", "nats"] as const;
 

@@ -98,6 +98,7 @@ describe.each(["postgres", "nats"] as const)("a cluster of two processes over th
           const one = await store.start({ ...config, name: "one", roles: ["worker", "tools", "sweeper"] });
           const two = await store.start({ ...config, name: "two", roles: ROLES });
           await two.waitForMessage<NodeMessage>("that all is enqueued", (message) => message.event === "enqueued");
+          await one.waitForMessage<NodeMessage>("ready", (message) => message.event === "ready");
 
           const { url } = store.address;
           let terminated = 0;

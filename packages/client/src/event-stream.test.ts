@@ -114,7 +114,7 @@ describe("the stream of events", () => {
     const why: unknown[] = [];
     const onReconnect = ({ error }: { error: ApiError }) => why.push(error.message);
     const work = take(methodsFor(double.url, timers).streamThings({ project: "p", onReconnect }), 1);
-    await expect.poll(() => double.heard.length).toBe(1);
+    await expect.poll(() => double.heard.length, { timeout: 10_000 }).toBe(1);
     limits[0]?.();
     expect(await work).toEqual([{ n: 1 }]);
     expect(why).toEqual([expect.stringContaining("sent nothing for 60000 ms")]);
@@ -135,7 +135,7 @@ describe("the stream of events", () => {
       stop.abort();
     }
     expect(seen).toEqual([{ n: 1 }]);
-    await expect.poll(() => isClosed).toBe(true);
+    await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true);
   });
 
   it("closes its connection when whoever reads it stops", async () => {
@@ -147,7 +147,7 @@ describe("the stream of events", () => {
       begin(response, event(1));
     });
     await take(methodsFor(double.url).streamThings({ project: "p" }), 1);
-    await expect.poll(() => isClosed).toBe(true);
+    await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true);
   });
 
   it("says so when something else than events is answered", async () => {

@@ -171,7 +171,7 @@ describe("a call that takes too long", () => {
     const double = await openDouble((_, response) => sendProblem(response, 503, "x", { "retry-after": "1" }));
     const timers = { ...testTimers(), after: () => ({ cancel: () => undefined }) };
     const work = methodsFor(double.url, timers).getThing({ ...THING, signal: stop.signal });
-    await expect.poll(() => double.heard.length).toBe(1);
+    await expect.poll(() => double.heard.length, { timeout: 10_000 }).toBe(1);
     stop.abort(reason);
     await expect(work).rejects.toBe(reason);
   });

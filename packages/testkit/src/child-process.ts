@@ -27,7 +27,7 @@ export interface ChildExit {
 }
 
 const LINES_MAX = 10_000;
-const EXIT_MS_MAX = 20_000;
+const EXIT_MS_MAX = 45_000;
 
 export class TestChild {
   readonly pid: number;
@@ -83,7 +83,7 @@ export class TestChild {
   }
 
   /** The first message, already printed or still to come, for which `wanted` is true. */
-  async waitForMessage<T = unknown>(what: string, wanted: (message: T) => boolean, timeoutMs = 20_000): Promise<T> {
+  async waitForMessage<T = unknown>(what: string, wanted: (message: T) => boolean, timeoutMs = 45_000): Promise<T> {
     const found = await waitFor(
       () => {
         const at = this.messages.findIndex((message) => wanted(message as T));

@@ -13,7 +13,7 @@ export interface WaitOptions {
   readonly intervalMs?: number;
 }
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_MS = 25_000;
 const INTERVAL_MS = 10;
 const ANSWER_MS_MIN = 2_000;
 const NO_ANSWER = "no answer";

@@ -42,7 +42,7 @@ beforeAll(async () => {
       }),
   } as never);
   await fx.tool({ name: "far__away", placement: "service", effect: "read", handler: () => ({}) } as never);
-  await fx.worker({ leaseMs: 900 });
+  await fx.worker({ leaseMs: 2_400 });
 });
 afterEach(() => fx.expectSafe());
 afterAll(() => fx.close());

@@ -176,7 +176,7 @@ describe("a turn", () => {
           reject(new Error("aborted"));
         }),
       );
-    await fx.worker({ leaseMs: 900 });
+    await fx.worker({ leaseMs: 2_400 });
     const id = await fx.enqueue(await fx.agent(), "go");
     while (fx.modelCalls.length === 0) await new Promise((resolve) => setImmediate(resolve));
     await fx.kernel.stopTurn({ project_id: fx.project, agent_turn_id: id });

@@ -93,7 +93,7 @@ const damaged = (text: string): fc.Arbitrary<string> =>
 it("a damaged bundle is answered with places", async () => {
   await fc.assert(
     fc.asyncProperty(damaged(BUNDLE), async (text) => {
-      const startedAt = performance.now();
+      const before = process.cpuUsage();
       const bundle = await readSwarmBundle([{ path: "a.yaml", text }], { builtins: BUILTINS });
       for (const { message, line, column } of [...bundle.mistakes, ...bundle.warnings]) {
         expect(message).toMatch(/^a\.yaml:\d+:\d+: /);
@@ -102,7 +102,7 @@ it("a damaged bundle is answered with places", async () => {
       if (bundle.mistakes.length === 0) {
         for (const profile of profilesOf(bundle)) expect(profile.model.provider).not.toBe("");
       }
-      expect(performance.now() - startedAt).toBeLessThan(ANSWER_MS_MAX);
+      expect(process.cpuUsage(before).user / 1_000).toBeLessThan(ANSWER_MS_MAX);
     }),
     { numRuns: 500 },
   );

@@ -146,6 +146,7 @@ describe("request", () => {
     expect(answer).toEqual({ code: "AGENT_REQUEST_TIMEOUT" });
     const [turn] = await fx.kernel.reads.turns(fx.project, { agent_id: agentIdOf(fx.project, "slow", "late") });
     expect(turn?.ended_at).toBeNull();
+    await fx.until(() => slowOnes.length > 0, "the slow one to think");
     answerSlowOnes();
     expect(await fx.ended(String(turn?.agent_turn_id))).toMatchObject({ deliverable: { text: "at last" } });
   });

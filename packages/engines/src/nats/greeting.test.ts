@@ -28,11 +28,11 @@ it("takes those that greet and passes over the others", async () => {
 });
 
 it.each([
-  ["hangs up", (socket: Socket) => void socket.end(), "hung up without a greeting"],
-  ["speaks something else", (socket: Socket) => void socket.write("220 mail\r\n"), "does not speak NATS"],
-  ["says nothing", () => undefined, "nobody greeted within 0.05 s"],
-])("says why there is none, of a server that %s", async (_, onSocket, says) => {
-  await expect(greetingServers([await listen(onSocket)], 50, never)).rejects.toThrow(says);
+  ["hangs up", (socket: Socket) => void socket.end(), 5_000, "hung up without a greeting"],
+  ["speaks something else", (socket: Socket) => void socket.write("220 mail\r\n"), 5_000, "does not speak NATS"],
+  ["says nothing", () => undefined, 50, "nobody greeted within 0.05 s"],
+])("says why there is none, of a server that %s", async (_, onSocket, limitMs, says) => {
+  await expect(greetingServers([await listen(onSocket)], limitMs, never)).rejects.toThrow(says);
 });
 
 it("leaves no socket at a server that accepts and never greets, and closing does not wait for it", async () => {

@@ -228,6 +228,7 @@ describe("an isolated tool", () => {
 
   it("takes what it started with it when it is timed out, and is answered after that", async () => {
     const host = await newHost();
+    await run(host, "echo"); // it is warm
     const content = await run(host, "fork", { timeoutMs: 1_000 });
     expect(content.status).toBe("timeout");
     const grandchild = Number(await readFile(join(workdir, "grandchild"), "utf8"));
@@ -242,7 +243,7 @@ describe("an isolated tool", () => {
   });
 
   it("runs in a warm process the next time, and never in one of another project", async () => {
-    const host = await newHost();
+    const host = await newHost({ limits: { restMs: 10_000 } });
     const first = await run(host, "pid");
     const second = await run(host, "pid");
     expect(second.result).toEqual({ pid: (first.result as { pid: number }).pid, calls: 2 });
@@ -251,7 +252,7 @@ describe("an isolated tool", () => {
   });
 
   it("runs side by side with itself, up to the limit of children, and waits beyond it", async () => {
-    const host = await newHost({ limits: { childrenPerEntryMax: 2, childrenMax: 3 } });
+    const host = await newHost({ limits: { childrenPerEntryMax: 2, childrenMax: 3, restMs: 10_000 } });
     const results = await Promise.all(Array.from({ length: 6 }, () => run(host, "pid")));
     expect(results.every(({ status }) => status === "success")).toBe(true);
     expect(new Set(results.map(({ result }) => (result as { pid: number }).pid)).size).toBe(2);
@@ -324,8 +325,11 @@ describe("an isolated tool", () => {
   });
 
   it("is told of a cancel, and ended when it does not listen", async () => {
-    const host = await newHost({ limits: { cancelGraceMs: 300 } });
-    for (const name of ["abortable", "spin"]) {
+    for (const { name, cancelGraceMs } of [
+      { name: "spin", cancelGraceMs: 300 },
+      { name: "abortable", cancelGraceMs: 10_000 },
+    ]) {
+      const host = await newHost({ limits: { cancelGraceMs, restMs: 10_000 } });
       const abort = new AbortController();
       await run(host, "echo");
       const call = run(host, name, { signal: abort.signal, effect: "once" });

@@ -68,7 +68,7 @@ const mutated = fc
   );
 
 const answersSoon = (input: string | Uint8Array): void => {
-  const startedAt = performance.now();
+  const before = process.cpuUsage();
   try {
     parseToolUpload(input, { projectId: "p1" });
   } catch (error) {
@@ -78,7 +78,7 @@ const answersSoon = (input: string | Uint8Array): void => {
     expect(error.details).toMatchObject({ line: expect.any(Number), column: expect.any(Number) });
   }
   readToolBundle([{ path: "a.yaml", text: input }]);
-  expect(performance.now() - startedAt).toBeLessThan(ANSWER_MS_MAX);
+  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(ANSWER_MS_MAX);
 };
 
 it("random bytes are answered with a place", () => {
