@@ -20,20 +20,31 @@ export interface Recorded extends Door {
   readonly rest: readonly unknown[];
 }
 
-/** A database whose statements go where they are sent at the moment, and are written down. */
+/** A database whose statements go where they are sent at the moment, and are written down. One that fails there leaves the
+ *  rest of a transaction usable, as it would if it had been sent on its own: a key that is taken is an answer. */
 export class TappedDatabase implements Database {
+  readonly #database: Database;
   readonly capabilities: Database["capabilities"];
   readonly sent: { readonly text: string; readonly values: readonly unknown[] }[] = [];
   to: Statements;
 
   constructor(database: Database) {
+    this.#database = database;
     this.capabilities = database.capabilities;
     this.to = database;
   }
 
   query: Database["query"] = async (text, values = []) => {
     this.sent.push({ text, values });
-    return await this.to.query(text, values);
+    const { to } = this;
+    if (to === this.#database) return await to.query(text, values);
+    await to.query("savepoint statement");
+    try {
+      return await to.query(text, values);
+    } catch (error) {
+      await to.query("rollback to savepoint statement");
+      throw error;
+    }
   };
   script: Database["script"] = (text) => this.to.script(text);
   transaction: Database["transaction"] = (work) => work(this.to);
