@@ -8,14 +8,21 @@
 //       in the process (environment, timers, globals) it puts back.
 //   V3. Any file may run beside any other: each has stores, ports and, where it breaks one, a server of its own. Only `chaos`
 //       runs alone: it loads the machine and measures.
+//   V4. V8 compiles PGlite's code twice, the second time well. That takes a third of the CPU time of a process that lives for
+//       seconds, so most files go without it, and so do the processes that they start. It pays in `unit`, whose files share
+//       a process, and in `sim`.
 
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { defineConfig } from "vitest/config";
 
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, "node_modules/.cache/compiled"); // V1
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
+const SHORT_LIVED_CHILDREN = {
+  NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "packages/testkit/src/short-lived.js"))}`,
+};
 /** PGlite knows no roles. */
 const TOOL_LOGIN = "tests/fuzz/tool-login.test.ts";
 /** A test of a test: once is enough. */
@@ -36,29 +43,30 @@ export default defineConfig({
         ],
         isolate: false, // V2
       }),
-      project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" } }),
+      project("pglite", { include: KERNEL, env: { TESSERA_TEST_ENGINE: "pglite" }, isShortLived: true }),
       project("postgres", {
         include: [...KERNEL, TOOL_LOGIN],
         exclude: [WRONG_KERNELS],
         env: { TESSERA_TEST_ENGINE: "postgres" },
         globalSetup: SERVERS,
       }),
-      project("cli", { include: ["tests/cli/**/*.test.ts"] }),
-      project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS }),
-      project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS }),
-      project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS }),
-      project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS }),
+      project("cli", { include: ["tests/cli/**/*.test.ts"], isShortLived: true }),
+      project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
+      project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
+      project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
+      project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("sim", { include: ["tests/sim/**/*.test.ts"] }),
-      project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
+      project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("fuzz", {
         include: ["tests/fuzz/**/*.test.ts"],
         exclude: [TOOL_LOGIN],
         env: { TESSERA_TEST_ENGINE: "pglite" },
+        isShortLived: true,
       }),
-      project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS }),
+      project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       // Each file of `scale` and `chaos` starts servers of its own, as deploy/ describes them.
-      project("scale", { include: ["tests/scale/**/*.test.ts"] }),
-      project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS }),
+      project("scale", { include: ["tests/scale/**/*.test.ts"], isShortLived: true }),
+      project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("chaos", { include: ["tests/chaos/**/*.test.ts"], fileParallelism: false }),
     ],
   },
@@ -71,8 +79,11 @@ interface ProjectOptions {
   readonly globalSetup?: string[];
   readonly isolate?: boolean;
   readonly fileParallelism?: boolean;
+  /** V4 */
+  readonly isShortLived?: boolean;
 }
 
-function project(name: string, options: ProjectOptions) {
-  return { test: { name, testTimeout: 30_000, hookTimeout: 60_000, ...options } };
+function project(name: string, { isShortLived = false, ...options }: ProjectOptions) {
+  const short = { execArgv: ["--liftoff-only"], env: { ...options.env, ...SHORT_LIVED_CHILDREN } };
+  return { test: { name, testTimeout: 30_000, hookTimeout: 60_000, ...options, ...(isShortLived ? short : {}) } };
 }

@@ -80,9 +80,12 @@ function logsOf(directory: string): string {
   return logs.map((name) => `\n--- ${name}\n${readFileSync(join(directory, name), "utf8")}`).join("");
 }
 
+/** How this run is to be fast is all that a reader does not have. */
+const KEPT = ["PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "TESSERA_CACHE_DIR", "NODE_OPTIONS"];
+
 /** R1 */
 function readersEnvironment(): Record<string, string> {
-  const kept = ["PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "TESSERA_CACHE_DIR"].flatMap((name) => {
+  const kept = KEPT.flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
   });
