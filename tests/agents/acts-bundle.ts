@@ -2,7 +2,7 @@
 //
 // `acts` runs where the turn runs, `remote` in a service of the target `remote`; both have the same exports.
 
-import { existsSync, readFileSync } from "node:fs";
+import { wholeLines } from "@tessera/testkit/whole-lines";
 
 export interface LedgerEntry {
   readonly name: string;
@@ -76,7 +76,5 @@ export function actsFiles(agents: readonly ActsAgent[], input: ActsInput): Reado
 }
 
 export function readLedger(path: string): LedgerEntry[] {
-  if (!existsSync(path)) return [];
-  const lines = readFileSync(path, "utf8").trim().split("\n");
-  return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as LedgerEntry);
+  return wholeLines(path).map((line) => JSON.parse(line) as LedgerEntry);
 }

@@ -2,8 +2,9 @@
 //
 //   E1. An entry is down before the tool answers; in a file it survives kill -9.
 
-import { appendFileSync, existsSync, readFileSync } from "node:fs";
+import { appendFileSync } from "node:fs";
 import type { Effect } from "@tessera/kernel";
+import { wholeLines } from "@tessera/testkit/whole-lines";
 
 export interface EffectEntry {
   readonly tool_call_id: string;
@@ -45,8 +46,6 @@ export class FileLedger implements EffectLedger {
   }
 
   entries(): readonly EffectEntry[] {
-    if (!existsSync(this.#path)) return [];
-    const lines = readFileSync(this.#path, "utf8").split("\n");
-    return lines.filter((line) => line !== "").map((line) => JSON.parse(line) as EffectEntry);
+    return wholeLines(this.#path).map((line) => JSON.parse(line) as EffectEntry);
   }
 }

@@ -6,7 +6,7 @@
 //
 // Every tool writes what it does to a ledger, the world outside; the kill comes after the effect and before the answer.
 
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { migrate, SCHEMA_DIGEST } from "@tessera/kernel";
@@ -18,7 +18,7 @@ import {
   type ToolCallAnswer,
   type ToolCaller,
 } from "@tessera/runtime";
-import { createTestDatabases, TestChild, type TestDatabase, waitFor } from "@tessera/testkit";
+import { createTestDatabases, TestChild, type TestDatabase, waitFor, wholeLines } from "@tessera/testkit";
 import { afterEach, beforeEach, describe, expect, inject, it } from "vitest";
 import type { ExecutorOrder } from "./executor-process.ts";
 
@@ -89,11 +89,7 @@ function write(placement: string, target: string): void {
 }
 
 function entries(): Entry[] {
-  if (!existsSync(ledger())) return [];
-  return readFileSync(ledger(), "utf8")
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Entry);
+  return wholeLines(ledger()).map((line) => JSON.parse(line) as Entry);
 }
 
 async function start(order: Omit<ExecutorOrder, "bundle" | "leaseMs">): Promise<TestChild> {

@@ -2,12 +2,12 @@
 // that is stopped, an executor that goes away in good order, a store that cannot be reached.
 
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { startToolService } from "@tessera/executor";
 import { TOOL_PLACEMENTS, type ToolPlacement } from "@tessera/protocol";
 import { awaitToolCall } from "@tessera/runtime";
-import { waitFor } from "@tessera/testkit";
+import { waitFor, wholeLines } from "@tessera/testkit";
 import { defineTool } from "@tessera/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { CallWorld } from "./call-world.ts";
@@ -95,13 +95,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
 
   const at = (placement: ToolPlacement) => placed.get(placement) as HostedProject & { readonly target: string };
   const newLedger = () => join(world.directory, `ledger-${++ledgers}`);
-  const notes = (ledger: string): Note[] =>
-    !existsSync(ledger)
-      ? []
-      : readFileSync(ledger, "utf8")
-          .trim()
-          .split("\n")
-          .map((line) => JSON.parse(line) as Note);
+  const notes = (ledger: string) => wholeLines(ledger).map((line) => JSON.parse(line) as Note);
   const request = (hosted: HostedProject, tool_name: string, args: Record<string, unknown>) =>
     hosted.caller.request({ project_id: hosted.project, tool_name, arguments: args });
 

@@ -36,3 +36,4 @@ export {
 } from "./test-database.ts";
 export { VirtualClock } from "./virtual-clock.ts";
 export { type WaitOptions, waitFor } from "./wait-for.ts";
+export { wholeLines } from "./whole-lines.ts";
