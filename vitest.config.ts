@@ -10,7 +10,7 @@
 //       runs alone: it loads the machine and measures.
 //   V4. V8 compiles PGlite's code twice, the second time well. That takes a third of the CPU time of a process that lives for
 //       seconds, so most files go without it, and so do the processes that they start. It pays in `unit`, whose files share
-//       a process, and in `sim`.
+//       a process, and in `sim`; `security` holds answers to limits of CPU time.
 
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
@@ -56,7 +56,7 @@ export default defineConfig({
       project("tools", { include: ["tests/tools/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("agents", { include: ["tests/agents/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("sim", { include: ["tests/sim/**/*.test.ts"] }),
-      project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
+      project("security", { include: ["tests/security/**/*.test.ts"], globalSetup: SERVERS }),
       project("fuzz", {
         include: ["tests/fuzz/**/*.test.ts"],
         exclude: [TOOL_LOGIN],

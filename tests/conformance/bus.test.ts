@@ -38,12 +38,15 @@ describe("PostgreSQL", { timeout: TEST_MS }, () => {
     await heard.count(1);
     const client = new pg.Client(url);
     await client.connect();
+    // Asked from before it happens: it may be over soon.
+    const lost = eventually(() => expect(bus.health().connected).toBe(false));
     const { rows } = await client.query(
       "select pg_terminate_backend(pid) as gone from pg_stat_activity where application_name = $1",
       [applicationName],
     );
     await client.end();
     expect(rows).toEqual([{ gone: true }]);
+    await lost;
     await eventually(() => expect(bus.health()).toEqual({ connected: true, connections: 2, warnings: [] }));
     await bus.publish([scope.message("run", "after")]);
     await heard.until("after");

@@ -5,7 +5,8 @@
 //   ```text                    after `sh`: what the commands print, with … for what differs from run to run
 //
 //   R1. The reader's environment is $TESSERA_REPO, and for guides with servers an empty database and a NATS of its own
-//       in the variables that the command reads, too. NATS is its own because targets are shared by name.
+//       in the variables that the command reads, too. NATS is its own because targets are shared by name. What makes a run
+//       quick is there besides: shorter leases, for guides that kill, and the options of this run's processes.
 //   R2. After a section that failed the rest of the guide is not worth running.
 //   R3. What is said about the age of the machine's NATS depends on the machine, and is not compared.
 
@@ -80,7 +81,6 @@ function logsOf(directory: string): string {
   return logs.map((name) => `\n--- ${name}\n${readFileSync(join(directory, name), "utf8")}`).join("");
 }
 
-/** How this run is to be fast is all that a reader does not have. */
 const KEPT = ["PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "TESSERA_CACHE_DIR", "NODE_OPTIONS"];
 
 /** R1 */
@@ -104,6 +104,5 @@ async function openServers(closing: (() => Promise<void>)[]): Promise<Record<str
   await server.query(`create database ${name}`);
   closing.push(async () => void (await server.query(`drop database if exists ${name} with (force)`)));
   url.pathname = `/${name}`;
-  // What the guides kill is found by its lease, of 15 s unless set.
   return { TESSERA_POSTGRES: url.href, TESSERA_NATS: nats.url, TESSERA_LEASE_SECONDS: "5" };
 }

@@ -4,7 +4,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "@tessera/executor";
-import { type Bus, type BusMessage, type CardDocument, migrate, SCHEMA_DIGEST, verifyStore } from "@tessera/kernel";
+import {
+  type Bus,
+  type BusMessage,
+  type CardDocument,
+  type Kernel,
+  migrate,
+  SCHEMA_DIGEST,
+  verifyStore,
+} from "@tessera/kernel";
 import {
   type Api,
   callTool,
@@ -132,18 +140,10 @@ export class ToolWorld {
     return await callTool(this.node, caller, request, { waitMs });
   }
 
-  /** The first who asks decides on its leases. */
+  /** One for all; whoever wants other leases than the usual ones asks first. */
   api(leaseMs?: number): Promise<Api> {
-    const { kernel } = this.node;
-    const lease = leaseMs === undefined ? {} : { lease_ms: leaseMs };
-    const hurried: typeof kernel = {
-      ...kernel,
-      openCall: (request) => kernel.openCall({ ...request, ...lease }),
-      claimCalls: (request) => kernel.claimCalls({ ...request, ...lease }),
-      renewCall: (hold) => kernel.renewCall({ ...hold, ...lease }),
-    };
     this.#api ??= openApi({
-      node: { ...this.node, kernel: hurried },
+      node: leaseMs === undefined ? this.node : { ...this.node, kernel: withLeases(this.node.kernel, leaseMs) },
       port: 0,
       onWarning: (warning) => void this.warnings.push(warning),
     }).then((api) => {
@@ -204,4 +204,14 @@ export class ToolWorld {
     for (const close of this.#closing.splice(0).reverse()) await close();
     rmSync(this.directory, { recursive: true, force: true });
   }
+}
+
+/** The kernel whose executors get their calls for so long at a time. */
+function withLeases(kernel: Kernel, leaseMs: number): Kernel {
+  return {
+    ...kernel,
+    openCall: (request) => kernel.openCall({ ...request, lease_ms: leaseMs }),
+    claimCalls: (request) => kernel.claimCalls({ ...request, lease_ms: leaseMs }),
+    renewCall: (hold) => kernel.renewCall({ ...hold, lease_ms: leaseMs }),
+  };
 }

@@ -93,7 +93,7 @@ const damaged = (text: string): fc.Arbitrary<string> =>
 it("a damaged bundle is answered with places", async () => {
   await fc.assert(
     fc.asyncProperty(damaged(BUNDLE), async (text) => {
-      const before = process.cpuUsage();
+      const before = process.cpuUsage(); // of work: pauses of the machine do not count
       const bundle = await readSwarmBundle([{ path: "a.yaml", text }], { builtins: BUILTINS });
       for (const { message, line, column } of [...bundle.mistakes, ...bundle.warnings]) {
         expect(message).toMatch(/^a\.yaml:\d+:\d+: /);
@@ -102,7 +102,8 @@ it("a damaged bundle is answered with places", async () => {
       if (bundle.mistakes.length === 0) {
         for (const profile of profilesOf(bundle)) expect(profile.model.provider).not.toBe("");
       }
-      expect(process.cpuUsage(before).user / 1_000).toBeLessThan(ANSWER_MS_MAX);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1_000).toBeLessThan(ANSWER_MS_MAX);
     }),
     { numRuns: 500 },
   );

@@ -179,7 +179,7 @@ describe.each(MODES)("bash, %s,", (mode) => {
 describe.each(MODES)("a command that does not end, %s,", (mode) => {
   beforeEach(() => start(mode));
 
-  /** What it answers when its time is up, and so much later; which comes when it has said that it is ready. */
+  /** What a command answers whose time is up once it is ready, which it says by a file; the clock then goes on by so much. */
   async function timedOut(command: string, laterMs = 0) {
     const clock = new VirtualClock();
     start(mode, clock);
@@ -192,17 +192,21 @@ describe.each(MODES)("a command that does not end, %s,", (mode) => {
   it("is ended by SIGTERM at the timeout, which is a normal result", async () => {
     const result = await timedOut("echo started; : > ready; sleep 1000031");
     expect(result).toMatchObject({ stdout: "started\n", exitCode: -1, signal: "SIGTERM", timedOut: true });
+    expect(result.durationMs).toBe(500);
     await waitFor(() => !isAlive("sleep 1000031"), { what: "the sleep to be dead" });
   });
 
   it("gets the signal itself and may clean up", async () => {
-    const result = await timedOut("trap 'echo cleaned; exit 7' TERM; : > ready; while :; do sleep 0.02; done");
-    expect(result).toMatchObject({ stdout: "cleaned\n", exitCode: 7, timedOut: true });
+    const result = await timedOut(
+      "trap 'echo cleaned; exit 7' TERM; echo ready; : > ready; while :; do sleep 0.02; done",
+    );
+    expect(result).toMatchObject({ stdout: "ready\ncleaned\n", exitCode: 7, timedOut: true });
   });
 
   it("is killed a moment later when it ignores the signal", async () => {
     const result = await timedOut("trap '' TERM; : > ready; while :; do sleep 1000032; done", 100);
     expect(result).toMatchObject({ exitCode: -1, signal: "SIGKILL", timedOut: true });
+    expect(result.durationMs).toBe(500 + 100);
     await waitFor(() => !isAlive("sleep 1000032"), { what: "the sleep to be dead" });
   });
 

@@ -68,7 +68,7 @@ const mutated = fc
   );
 
 const answersSoon = (input: string | Uint8Array): void => {
-  const before = process.cpuUsage();
+  const before = process.cpuUsage(); // of work: pauses of the machine do not count
   try {
     parseToolUpload(input, { projectId: "p1" });
   } catch (error) {
@@ -78,7 +78,8 @@ const answersSoon = (input: string | Uint8Array): void => {
     expect(error.details).toMatchObject({ line: expect.any(Number), column: expect.any(Number) });
   }
   readToolBundle([{ path: "a.yaml", text: input }]);
-  expect(process.cpuUsage(before).user / 1_000).toBeLessThan(ANSWER_MS_MAX);
+  const { user, system } = process.cpuUsage(before);
+  expect((user + system) / 1_000).toBeLessThan(ANSWER_MS_MAX);
 };
 
 it("random bytes are answered with a place", () => {
