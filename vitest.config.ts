@@ -66,6 +66,7 @@ export default defineConfig({
       project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       // Each file of `scale` and `chaos` starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], isShortLived: true }),
+      project("upgrade", { include: ["tests/upgrade/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("chaos", { include: ["tests/chaos/**/*.test.ts"], fileParallelism: false }),
     ],

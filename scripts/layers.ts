@@ -35,7 +35,14 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   randomUUID: ["packages/engines/", "packages/testkit/"],
   // The client runs in other people's programs and in browsers, where no clock of ours is.
   setTimeout: ["packages/engines/", "packages/testkit/", "packages/client/src/timers.ts"],
-  setInterval: ["packages/engines/", "packages/testkit/", "packages/executor/src/placements/isolated-watchdog.ts"],
+  setInterval: [
+    "packages/engines/",
+    "packages/testkit/",
+    // Threads that watch what the rest of their process cannot see.
+    "packages/executor/src/placements/isolated-watchdog.ts",
+    "packages/runtime/src/hangs/hang-thread.ts",
+    "packages/cli/src/launcher-watch.ts",
+  ],
   "performance.now": ["packages/engines/", "packages/testkit/"],
   "performance.timeOrigin": ["packages/runtime/src/doctor/check.ts"],
   "process.hrtime": [],
@@ -74,6 +81,18 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   getRandomValues: [],
 };
 
+/** The only places that write to a terminal. Commands print through the gate (packages/cli/src/printing-gate.ts). */
+export const OUTPUT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
+  // Before there is a Node that could load the gate; it escapes what it prints itself.
+  "process.stdout": ["packages/cli/bin/tessera.js"],
+  // The log of an embedded Tessera, which escapes its lines (packages/runtime/src/open-log.ts).
+  "process.stderr": ["packages/cli/bin/tessera.js", "packages/runtime/src/create-tessera.ts"],
+  // A function of the logger that tools get has its name.
+  console: ["packages/tool/src/run/call-logger.ts"],
+  "/dev/tty": [],
+  "as Printed": ["packages/cli/src/printing-gate.ts"],
+};
+
 /** The time of a function is its parameter `at`; the server's clock stands in where nobody gives one. Chance is for ids and
  *  secrets (`gen_random_uuid`) only. */
 export const AMBIENT_SQL: Readonly<Record<string, readonly string[]>> = {
@@ -84,5 +103,11 @@ export const AMBIENT_SQL: Readonly<Record<string, readonly string[]>> = {
   "transaction_timestamp()": [],
   "timeofday()": [],
   "random()": [],
-  "clock_timestamp()": ["queries/doctor.sql", "queries/migrations.sql", "migrations/0008_management.sql"],
+  "clock_timestamp()": [
+    "queries/doctor.sql",
+    "queries/migrations.sql",
+    "migrations/0008_management.sql",
+    // The ages of the server's own sessions, which know no other clock.
+    "functions/33_end_holders.sql",
+  ],
 };

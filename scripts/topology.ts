@@ -7,6 +7,8 @@
 
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
+import { visibleText } from "@tessera/protocol";
+import { endWithLauncher } from "../packages/cli/src/launcher-watch.ts";
 import { PROCESSES, type ProcessName, startTopology, type Topology } from "./topology/start-topology.ts";
 
 const USAGE = `usage: npm run topology -- [--bundle DIR] [--dir DIR] [--port NUMBER] [--json]
@@ -27,6 +29,7 @@ const stopped = new Promise<void>((resolve) => {
 // A terminal that was closed takes no text any more: everything is stopped all the same.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
 
+endWithLauncher();
 const flags = readFlags();
 if (flags === null) process.exitCode ??= 0;
 else await run(flags);
@@ -51,7 +54,7 @@ function readFlags() {
     return values;
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    console.error(`topology: ${error.message}\n\n${USAGE}`);
+    console.error(visibleText(`topology: ${error.message}\n\n${USAGE}`));
     process.exitCode = EXIT_USAGE;
     return null;
   }
@@ -62,12 +65,12 @@ async function run({ bundle, dir, port, json }: NonNullable<ReturnType<typeof re
     if (!json) console.log("starting PostgreSQL, NATS and six processes of tessera …");
     const topology = await startTopology({ bundle, directory: dir, port: Number(port) });
     const facts = factsOf(topology);
-    console.log(json ? JSON.stringify({ ok: true, event: "started", ...facts }) : textOf(facts, bundle));
+    console.log(visibleText(json ? JSON.stringify({ ok: true, event: "started", ...facts }) : textOf(facts, bundle)));
     await stopped;
     if (!json) console.log("stopping, in order");
     await topology.stop();
   } catch (error) {
-    console.error(error instanceof Error ? error.message : error);
+    console.error(visibleText(error instanceof Error ? error.message : String(error)));
     process.exitCode = 1;
   }
 }

@@ -1,6 +1,9 @@
 """An executor that hears its commands on NATS, and opens, heartbeats and reports its calls over HTTP.
 
   python3 executor_nats.py --nats nats://127.0.0.1:4222 --url http://127.0.0.1:8099 --key tsk_… [--target words]
+      [--project default] [--store store_…]
+
+`--store` is for a broker that two stores share: the id of the one whose calls these are, as `tessera start` prints it.
 
 The command is a doorbell: it names the call and carries the ticket. Opening the call is the claim; the command is
 acknowledged right after it, whatever the answer, because from then on the database knows who has the call. Without an
@@ -27,6 +30,8 @@ def main():
     parser.add_argument("--url", required=True)
     parser.add_argument("--key", required=True)
     parser.add_argument("--target", default="words")
+    parser.add_argument("--project", default="default")
+    parser.add_argument("--store")
     parser.add_argument("--heartbeat", type=float, default=5)
     options = parser.parse_args()
 
@@ -36,8 +41,8 @@ def main():
     pause = 0.1
     while not stopping.is_set():
         try:
-            commands = NatsCommands(options.nats, options.target)
-            print(f"listening for commands of {options.target}", flush=True)
+            commands = NatsCommands(options.nats, options.project, options.target, options.store)
+            print(f"listening on {commands.durable}", flush=True)
             while not stopping.is_set():
                 command = commands.fetch()
                 pause = 0.1
@@ -51,7 +56,7 @@ def main():
 
 def handle(command, commands, options):
     # Identity is in subject and headers; the payload only points to the card.
-    edge = Edge(options.url, options.key, project=command.subject.split(".")[2])
+    edge = Edge(options.url, options.key, project=options.project)
     call_id = command.headers.get("CG-Tool-Call-Id", "")
     call = None
     try:

@@ -18,12 +18,15 @@ NOTHING_CAME = ("404", "408")
 class NatsCommands:
     """One connection. Whatever breaks it is an OSError; make another one then."""
 
-    def __init__(self, url, target):
+    def __init__(self, url, project, target, store=None):
         place = urlparse(url)
         self._socket = socket.create_connection((place.hostname, place.port or 4222), timeout=30)
         self._stream = self._socket.makefile("rb")
-        self._durable = f"tool_{target}_cmd_v1r4"
-        self._subject = f"cg.v1r4.*.*.cmd.tool.{target}.>"
+        # The name that Tessera's own services of this target have: all who share it share the commands. Where two stores
+        # share a broker, each has executors with a durable of their own, which pass over what the other store rings for.
+        self.durable = f"tool_{target}_cmd_v1r4_{project}" + (f"_{store[-8:]}" if store else "")
+        self._store = store
+        self._subject = f"cg.v1r4.{project}.*.cmd.tool.{target}.>"
         self._inbox = f"_INBOX.{os.urandom(8).hex()}"
         self._line()  # INFO
         login = {"verbose": False, "pedantic": False, "headers": True, "no_responders": True, "lang": "python", "version": "0"}
@@ -36,9 +39,11 @@ class NatsCommands:
     def fetch(self):
         """The next command, or None when none came for a while. `ack` or `hand_back` must follow."""
         request = json.dumps({"batch": 1, "expires": FETCH_NS}).encode()
-        self._publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self._durable}", request, f"{self._inbox}.next")
+        self._publish(f"$JS.API.CONSUMER.MSG.NEXT.{STREAM}.{self.durable}", request, f"{self._inbox}.next")
         message = self._message()
         if message.subject.startswith("cg."):
+            if self._store and message.headers.get("CG-Store-Id", self._store) != self._store:
+                return self.ack(message)
             return message
         if message.status not in NOTHING_CAME:
             raise ConnectionError(f"NATS answered {message.status}: the consumer is gone")
@@ -52,14 +57,14 @@ class NatsCommands:
 
     def _create_consumer(self):
         config = {
-            "durable_name": self._durable,
+            "durable_name": self.durable,
             "ack_policy": "explicit",
             "filter_subject": self._subject,
             "deliver_policy": "all",
             "max_deliver": 3,
         }
         request = json.dumps({"stream_name": STREAM, "config": config}).encode()
-        self._publish(f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{self._durable}", request, f"{self._inbox}.create")
+        self._publish(f"$JS.API.CONSUMER.DURABLE.CREATE.{STREAM}.{self.durable}", request, f"{self._inbox}.create")
         data = self._message().data
         answer = json.loads(data) if data else {"error": {"description": "JetStream is not there"}}
         # Another member may have made it, with settings of its own.

@@ -12,7 +12,17 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join, relative, sep } from "node:path";
-import { EXIT, type ExitCode, processTerminal, quoted, runCli, type Terminal } from "@tessera/cli";
+import {
+  EXIT,
+  type ExitCode,
+  endWithLauncher,
+  gated,
+  type ProcessTerminal,
+  processTerminal,
+  quoted,
+  runCli,
+  type Text,
+} from "@tessera/cli";
 import { type Flags, readFlags } from "./flags.ts";
 import { makeRoom, removeLeftovers } from "./fresh-store.ts";
 
@@ -23,15 +33,18 @@ interface TurnRow {
   readonly agent_turn_id: string;
   readonly parent_agent_turn_id: string | null;
   readonly created_at: string;
+  readonly ended_at: string | null;
 }
 
+endWithLauncher();
 const terminal = processTerminal(process);
+const screen = gated(terminal);
 const given = readFlags(process.argv.slice(2));
 process.exitCode = "says" in given ? tell(given.says, given.exitCode) : await main(given, shown(given.data));
 
-function tell(says: string, exitCode: ExitCode): ExitCode {
-  if (exitCode === EXIT.ok) terminal.out(says);
-  else terminal.err(says);
+function tell(says: Text, exitCode: ExitCode): ExitCode {
+  if (exitCode === EXIT.ok) screen.out(says);
+  else screen.err(says);
   return exitCode;
 }
 
@@ -39,7 +52,7 @@ async function main(flags: Flags, data: string): Promise<ExitCode> {
   const holder = existsSync(data) ? await whoHolds(data) : null;
   if (holder !== null) return tell(holder, EXIT.unreachable); // Q3
   const isMade = flags.fresh || (!flags.resume && !existsSync(join(data, "store")));
-  if (isMade) terminal.err(`quickstart: making a store in ${data} …\n`);
+  if (isMade) screen.err(`quickstart: making a store in ${data} …\n`);
   try {
     if (flags.fresh) makeRoom(data);
     else removeLeftovers(data);
@@ -66,24 +79,32 @@ async function whoHolds(data: string): Promise<string | null> {
 
 /** Q1 */
 async function plan(flags: Flags, data: string): Promise<ExitCode> {
-  terminal.err("Four agents plan a day trip. Interrupt them when you like: the next start goes on where they were.\n");
-  const again = `npm ${flags.exit ? "run demo" : "start"}${flags.isOwnData ? ` -- --data ${quoted(data)}` : ""}`;
-  const err = (text: string) => terminal.err(text.replace(/(?<=what to do {2}Let it go on: ).*/, () => again)); // Q4
-  if (flags.resume || existsSync(join(data, "store"))) {
-    let hasDelivered = false;
-    const out = (text: string) => {
-      hasDelivered = true;
-      terminal.out(text);
-    };
-    const exitCode = await tessera(["run", BUNDLE, "--resume", "--data", data], { ...terminal, out, err });
-    if (exitCode !== EXIT.ok || hasDelivered || flags.resume) return exitCode;
+  screen.err([
+    {
+      line: ["Four agents plan a day trip. Interrupt them when you like: the next start goes on where they were."],
+      hang: 0,
+    },
+  ]);
+  const resumeCommand = `npm ${flags.exit ? "run demo" : "start"}${flags.isOwnData ? ` -- --data ${quoted(data)}` : ""}`; // Q4
+  const shownOn = { ...terminal, resumeCommand };
+  if (flags.resume || (existsSync(join(data, "store")) && (await isLeftOpen(data)))) {
+    return await tessera(["run", BUNDLE, "--resume", "--data", data], shownOn);
   }
-  return await tessera(["run", BUNDLE, "--input", INPUT, "--data", data], { ...terminal, err });
+  return await tessera(["run", BUNDLE, "--input", INPUT, "--data", data], shownOn);
+}
+
+/** Whatever is wrong with the store is told by the run that follows. */
+async function isLeftOpen(data: string): Promise<boolean> {
+  const answer: string[] = [];
+  const heard = { ...terminal, out: (text: string) => void answer.push(text), err: () => undefined };
+  const exitCode = await runCli(["turns", "ls", "--all", "--json", "--data", data], heard);
+  if (exitCode !== EXIT.ok) return false;
+  return (JSON.parse(answer.join("")).turns as readonly TurnRow[]).some(({ ended_at }) => ended_at === null);
 }
 
 /** Runs a command, and shows it. */
-async function tessera(args: readonly string[], shownOn: Terminal): Promise<ExitCode> {
-  terminal.err(`\n$ npx tessera ${args.map(quoted).join(" ")}\n`);
+async function tessera(args: readonly string[], shownOn: ProcessTerminal): Promise<ExitCode> {
+  screen.err(`\n$ npx tessera ${args.map(quoted).join(" ")}\n`);
   return await runCli(args, shownOn);
 }
 
@@ -93,24 +114,25 @@ async function serve(flags: Flags, data: string): Promise<ExitCode> {
     const { event, url } = JSON.parse(text);
     // Told to stop at once, it has no key any more: then there is nothing to look at.
     if (event === "started")
-      nextSteps(url, data, port === flags.port ? null : flags.port).then(terminal.err, () => undefined);
+      nextSteps(url, data, port === flags.port ? null : flags.port).then(screen.err, () => undefined);
   };
-  const err = (text: string) => (text.includes('"level":"info"') ? undefined : terminal.err(text));
+  const err: ProcessTerminal["err"] = (text) => (text.includes('"level":"info"') ? undefined : terminal.err(text));
   return await runCli(["start", BUNDLE, "--data", data, "--port", port, "--json"], { ...terminal, out, err });
 }
 
-async function nextSteps(url: string, data: string, taken: string | null): Promise<string> {
+async function nextSteps(url: string, data: string, taken: string | null): Promise<Text> {
   const turns = `${url}/projects/default/turns`;
   const key = join(data, "key");
-  return `
+  const commands = `
 The API is at ${url}${taken === null ? "" : ` (port ${taken} is taken)`}. In another terminal:
 
   npx tessera turns ls --data ${quoted(data)}
   npx tessera turns show ${await lastTrip(turns, key)} --data ${quoted(data)}
   curl -H "Authorization: Bearer $(cat ${quoted(key)})" ${turns}
 
-Ctrl-C stops it. The next start plans another trip; with -- --fresh it begins with an empty store.
 `;
+  const more = "Ctrl-C stops it. The next start plans another trip; with -- --fresh it begins with an empty store.";
+  return [commands, { line: [more], hang: 0 }];
 }
 
 /** The planner's newest turn: nobody asked for it but us. */

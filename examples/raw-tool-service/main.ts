@@ -1,6 +1,8 @@
 // A tool service without `@tessera/tool`: commands from NATS, cards and reports over the HTTP edge.
 //
 //   node examples/raw-tool-service/main.ts --nats nats://127.0.0.1:4222 --url http://127.0.0.1:8099 --key tsk_…
+//
+// `--store store_…` for a broker that two stores share: the id that `tessera start` prints.
 
 import { parseArgs } from "node:util";
 import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
@@ -8,19 +10,27 @@ import { connectExecutor } from "@tessera/runtime";
 import { handleToolCommand } from "./handler.ts";
 
 const { values } = parseArgs({
-  options: { nats: { type: "string" }, url: { type: "string" }, key: { type: "string" }, target: { type: "string" } },
+  options: {
+    nats: { type: "string" },
+    url: { type: "string" },
+    key: { type: "string" },
+    project: { type: "string" },
+    target: { type: "string" },
+    store: { type: "string" },
+  },
 });
-const { nats, url, key, target = "example" } = values;
+const { nats, url, key, project = "default", target = "example", store: storeId } = values;
 if (nats === undefined || url === undefined || key === undefined) {
-  console.error("usage: main.ts --nats URL --url URL --key KEY [--target example]");
+  console.error("usage: main.ts --nats URL --url URL --key KEY [--project default] [--target example] [--store ID]");
   process.exit(2);
 }
 
 const onWarning = (warning: string) => console.error(`warning: ${warning}`);
-const link = await connectExecutor({ nats, url, apiKey: key, onWarning });
+const link = await connectExecutor({ nats, url, apiKey: key, storeId, onWarning });
 const cardbox = new CardBox({ port: link.edge, clock: link.clock, executor: `raw-${process.pid}` });
 const subscription = await subscribeToolCommands({
   ...link,
+  project,
   target,
   cardbox,
   handler: async (msg) => {

@@ -3,7 +3,7 @@
 import { readApiDocument } from "./api-document.ts";
 import { code, type Generator, NOTICE, table } from "./generator.ts";
 import { type FoundOperation, type OpenApiBody, type OpenApiDocument, operationsOf } from "./openapi-document.ts";
-import { typeOf } from "./schema-type.ts";
+import { typeBlock, typeOf } from "./schema-type.ts";
 
 export const httpReference: Generator = {
   name: "HTTP reference",
@@ -20,7 +20,7 @@ export function httpPage(document: OpenApiDocument): string {
     return `## Operations: ${name}\n\n${description}\n\n${own.map((found) => operationSection(found, known)).join("\n")}`;
   });
   const types = Object.entries(schemas).map(
-    ([name, schema]) => `### ${name}\n\n${fence(typeOf(schema, { known }, name))}\n`,
+    ([name, schema]) => `### ${name}\n\n${typeBlock(typeOf(schema, { known }, name))}\n`,
   );
   const rows = operations.map(({ id, method, path, operation }) => [
     `[${code(id)}](#${id.toLowerCase()})`,
@@ -81,7 +81,7 @@ function contentOf({ content, description = "" }: OpenApiBody, id: string, known
   if (type !== "application/json" && type !== "text/event-stream") return types;
   const text = typeOf(schema, { known }, id);
   const kind = type === "application/json" ? "" : `${types}, the data of each event is `;
-  return known.has(text) ? `${kind}[${text}](#${text.toLowerCase()})` : `${kind}JSON\n\n${fence(text)}`;
+  return known.has(text) ? `${kind}[${text}](#${text.toLowerCase()})` : `${kind}JSON\n\n${typeBlock(text)}`;
 }
 
 function isProblem({ content }: OpenApiBody): boolean {
@@ -90,9 +90,4 @@ function isProblem({ content }: OpenApiBody): boolean {
 
 function rolesOf(roles: unknown): string {
   return Array.isArray(roles) ? roles.join(", ") : "anyone";
-}
-
-/** Without `readonly`, which says nothing about HTTP. */
-function fence(type: string): string {
-  return `\`\`\`ts\n${type.replaceAll(/readonly |Readonly<(Record<string, \w+>)>/g, "$1")}\n\`\`\``;
 }

@@ -59,6 +59,11 @@ export function typeOf(schema: Schema, world: TypeWorld, at: string, indent = ""
   return union(types.map((each) => plainType(each, schema, world, at, indent)));
 }
 
+/** A type for readers of a page: without `readonly`, which says nothing about JSON. */
+export function typeBlock(type: string): string {
+  return `\`\`\`ts\n${type.replaceAll(/readonly |Readonly<(Record<string, \w+>)>/g, "$1")}\n\`\`\``;
+}
+
 function plainType(
   type: unknown,
   schema: Exclude<Schema, boolean>,

@@ -11,11 +11,11 @@ const steps = `whole number, 1 to ${STEPS_MAX}`;
 
 export const HEAD: YamlSection = {
   title: "Every resource",
-  text: "A resource is one YAML document. Files with several documents separate them with `---`. The files of a bundle are `tessera.yaml` or `goondan.yaml`. A key that is not known is passed over with a warning. `Connector` and `Connection` are recognised and reported as not supported.",
+  text: "A resource is one YAML document. Files with several documents separate them with `---`. The files of a bundle are `tessera.yaml` or `goondan.yaml`. A field that there is not is an error, with its place and the nearest name. `Connector` and `Connection` are recognised and reported as not supported.",
   mappings: [
     {
       at: "the document",
-      keys: "resource-spec.ts ROOT_KEYS",
+      keys: "resource-head.ts ROOT_KEYS",
       fields: [
         ["apiVersion", "`goondan.ai/v1`", "required", "The version of this format."],
         ["kind", "one of the kinds below", "required", "What it is."],
@@ -25,7 +25,7 @@ export const HEAD: YamlSection = {
     },
     {
       at: "metadata",
-      keys: "resource-spec.ts METADATA_KEYS",
+      keys: "resource-head.ts METADATA_KEYS",
       fields: [
         [
           "name",
@@ -88,7 +88,7 @@ export const PACKAGE: YamlSection = {
         ["description", "text", "", "What it is for."],
         ["access", "`public` or `restricted`", "public", "For registries; Tessera does not read it."],
         ["dependencies", "list of {name, version}", "", "A package that is not built in is reported with a warning."],
-        ["registry", "{url}", "", "For registries; Tessera does not read it."],
+        ["registry", "mapping", "", "For registries; Tessera does not read it."],
         [
           "settings",
           "mapping",
@@ -96,6 +96,11 @@ export const PACKAGE: YamlSection = {
           "Settings of the process that runs the bundle: see [Configuration](configuration.md).",
         ],
       ],
+    },
+    {
+      at: "spec.registry",
+      keys: "package-resource.ts REGISTRY_KEYS",
+      fields: [["url", "text", "required", "Where it is published."]],
     },
     {
       at: "spec.dependencies[]",
@@ -176,6 +181,12 @@ export const AGENT: YamlSection = {
         ],
         ["mustEndWith", "list of tool names", "none", "The turn ends only with a call of one of these."],
         ["delegationPolicy", "mapping", "nobody", "Whom it may give work to."],
+        [
+          "toolDelegationPolicy",
+          "mapping",
+          "the Swarm's, else none",
+          "What the code of its tools may reach through `ctx.runtime`.",
+        ],
         ["maxSteps", steps, "that of the Swarm", "How many steps a turn may take."],
       ],
     },
@@ -201,11 +212,20 @@ export const AGENT: YamlSection = {
       ],
     },
     {
+      at: "spec.toolDelegationPolicy",
+      keys: "delegation.ts TOOL_POLICY_KEYS",
+      fields: [
+        ["operations", "list of `request`, `send`, `spawn`", "all", "What of `ctx.runtime` may reach another agent."],
+        ["targetTags", "list of text", "any", "The agent must have one of these."],
+        ["targetProfiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
+      ],
+    },
+    {
       at: "spec.delegationPolicy",
       keys: "agent-resource.ts POLICY_KEYS",
       fields: [
-        ["targetTags", "list of text", "none", "Agents with one of these tags."],
-        ["targetProfiles", "list of names", "every profile", "Only these; an empty list allows none."],
+        ["targetTags", "list of text", "any", "The agent must have one of these."],
+        ["targetProfiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
       ],
     },
   ],
@@ -243,6 +263,12 @@ export const SWARM: YamlSection = {
           "Which instance of the entry agent, where a request names none.",
         ],
         ["policy", "mapping", "", "Limits."],
+        [
+          "toolDelegationPolicy",
+          "mapping",
+          "none",
+          "The same as of an Agent, for its agents that have none of their own.",
+        ],
       ],
     },
     {
@@ -285,7 +311,7 @@ spec:
 
 export const EXTENSION: YamlSection = {
   title: "Extension",
-  text: "A module that takes part in the steps of the agents that name it.",
+  text: "A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. Tessera brings no Extensions of its own: `@goondan/base` has tools only.",
   mappings: [
     {
       at: "spec",
@@ -293,14 +319,19 @@ export const EXTENSION: YamlSection = {
       fields: [
         ["entry", "path of a module in the bundle", "required", "The module."],
         ["config", "any value", "", "What it is given."],
+        [
+          "onError",
+          "`fail` or `skip`",
+          "each layer's own, else `fail`",
+          "`fail`: what it wraps does not run when it throws, hangs, answers wrongly or cannot be loaded. `skip`: it is left out; for extensions that only observe.",
+        ],
       ],
     },
   ],
   example: `apiVersion: goondan.ai/v1
 kind: Extension
-metadata: { name: short-memory }
+metadata: { name: guard }
 spec:
-  entry: ./extensions/short-memory.ts
-  config: { keepMessages: 20 }
+  entry: ./guard.ts
 `,
 };

@@ -41,8 +41,8 @@ const UPLOADED_PROFILE: YamlSection = {
       at: "delegation_policy",
       keys: "profile-yaml.ts POLICY_KEYS",
       fields: [
-        ["target_tags", "list of text", "none", "Agents with one of these tags."],
-        ["target_profiles", "list of names", "every profile", "Only these; an empty list allows none."],
+        ["target_tags", "list of text", "any", "The agent must have one of these."],
+        ["target_profiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
       ],
     },
     {

@@ -4,6 +4,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { readProfileYaml, readSwarmBundle } from "@tessera/agent";
+import { systemClock } from "@tessera/engines/system";
+import { builtinTools } from "@tessera/executor";
 import { parseToolUpload } from "@tessera/tool/resources";
 import { describe, expect, it } from "vitest";
 import { YAML_SECTIONS } from "./yaml-kinds.ts";
@@ -20,7 +22,7 @@ function keysOfReaders(): Map<string, string[]> {
       if (!file.endsWith(".ts") || /\.(test|fixture)\.ts$/.test(file)) continue;
       const text = readFileSync(join(ROOT, folder, file), "utf8");
       for (const [, name = "", list = ""] of text.matchAll(
-        /^const (\w*KEYS)\b[^=]*= (?:new Set\()?([[{][^\]}]*[\]}])/gm,
+        /^(?:export )?const (\w*KEYS)\b[^=]*= (?:new Set\()?([[{][^\]}]*[\]}])/gm,
       )) {
         const keys = [...list.matchAll(/"(\w+)"/g)].map(([, key]) => key ?? "");
         // Of `{ policy: "delegationPolicy", tags: …, profiles: … }` the first one is where the mapping stands.
@@ -59,6 +61,25 @@ describe("the YAML reference", () => {
     expect(bundle.mistakes).toEqual([]);
     expect(bundle.warnings).toEqual([]);
     expect(bundle.agents).toHaveLength(1);
+  });
+
+  it("names only files that a guide writes, and built-in tools that there are", () => {
+    const guides = join(ROOT, "docs/guides");
+    const written = readdirSync(guides).flatMap((file) =>
+      [...readFileSync(join(guides, file), "utf8").matchAll(/title="([^"]+)"/g)].map(([, path]) => `/${path}`),
+    );
+    const texts = YAML_SECTIONS.map(({ example }) => example ?? "");
+    const named = texts.flatMap((text) => [...text.matchAll(/ (?:entry|document|systemRef): \.(\/\S+)/g)]);
+    expect(named.length).toBeGreaterThanOrEqual(3);
+    expect(named.map(([, path = ""]) => path).filter((path) => !written.some((each) => each.endsWith(path)))).toEqual(
+      [],
+    );
+    const tools = builtinTools({ clock: systemClock }).map(({ definition }) => definition.tool_name.split("__")[0]);
+    const builtin = texts.flatMap((text) => [
+      ...text.matchAll(/name: ([\w-]+), package: "@(?:goondan|tessera)\/base"/g),
+    ]);
+    expect(builtin.length).toBeGreaterThan(0);
+    expect(builtin.map(([, name]) => name).filter((name) => !tools.includes(name))).toEqual([]);
   });
 
   it("has an example of each upload, and they are right", () => {

@@ -39,6 +39,12 @@ const TIMEOUT: YamlField = [
   String(TOOL_TIMEOUT_MS),
   "How long a call may take, in milliseconds.",
 ];
+const QUEUE_TIMEOUT: YamlField = [
+  "queueTimeoutMs",
+  `whole number, 1 to ${TIMEOUT_MS_MAX}`,
+  "none",
+  "How long a call may wait for an executor each time, in milliseconds; for `service` and `edge`. Without it one deadline, the timeout and two leases, bounds waiting and running together.",
+];
 const EFFECT: YamlField = [
   "effect",
   `one of ${effects}`,
@@ -72,6 +78,7 @@ const TOOL_OPTIONS: YamlMapping = {
     EFFECT,
     RETRY,
     TIMEOUT,
+    QUEUE_TIMEOUT,
     [
       "timeout_seconds",
       "number",
@@ -87,12 +94,18 @@ const TOOL_OPTIONS: YamlMapping = {
       "Where it runs. An upload brings no code: only `service` and `edge`.",
     ],
     RECONCILE,
+    [
+      "delegation_policy",
+      "{operations, target_tags, target_profiles}",
+      "none",
+      "The same as `delegationPolicy` of an export.",
+    ],
   ],
 };
 
 export const TOOL: YamlSection = {
   title: "Tool",
-  text: "Tools and where their code is. Each export becomes the tool `<resource>__<export>`. What stands at an export wins over `spec`, field by field. `options` takes the same as in the CommonGround form below; keys that are not known there are kept and not obeyed.",
+  text: "Tools and where their code is. Each export becomes the tool `<resource>__<export>`. What stands at an export wins over `spec`, field by field. `options` takes the same as in the CommonGround form below; executors may have others of their own there, but none whose name is nearly one of Tessera's.",
   mappings: [
     {
       at: "spec",
@@ -123,6 +136,13 @@ export const TOOL: YamlSection = {
         EFFECT,
         RETRY,
         TIMEOUT,
+        QUEUE_TIMEOUT,
+        [
+          "delegationPolicy",
+          "{operations, targetTags, targetProfiles}",
+          "none",
+          "What its code may reach through `ctx.runtime`; an executor with a key reaches nothing without one.",
+        ],
         [
           "afterExecution",
           "`suspend` or `terminate`",
@@ -173,7 +193,7 @@ spec:
 
 export const API_TOOL: YamlSection = {
   title: "Tool from an OpenAPI document",
-  text: "Instead of code, the description of an HTTP API: each operation becomes a tool. Only in a bundle. A key of `openapi` that is not known is a mistake.",
+  text: "Instead of code, the description of an HTTP API: each operation becomes a tool. Only in a bundle.",
   mappings: [
     {
       at: "spec",
@@ -182,6 +202,8 @@ export const API_TOOL: YamlSection = {
         ["openapi", "mapping", "required", "The API."],
         ["placement", "`service` or `edge`", "service", "Where its tools run."],
         ["target", "letters, digits, `_` and `-`", "the resource's name", "Whose calls these are."],
+        TIMEOUT,
+        QUEUE_TIMEOUT,
         ["entry", "", "", "Cannot stand beside `openapi`."],
         ["exports", "", "", "Cannot stand beside `openapi`."],
       ],
@@ -193,7 +215,12 @@ export const API_TOOL: YamlSection = {
         ["document", "path of a YAML or JSON file in the bundle", "required", "The OpenAPI document."],
         ["hosts", "list of host names", "required", "The only hosts that its tools may reach."],
         ["operations", "list of ids, {tag} or {method, path}", "all", "Which operations become tools."],
-        ["auth", "mapping of scheme or header to variable", "", "The environment variable that holds the credential."],
+        [
+          "auth",
+          "mapping of scheme or header to variable",
+          "",
+          "The environment variable that holds the credential. It goes out with the operations of this document and, where another definition describes one of them, with that; the setting `credentials` allows more.",
+        ],
         ["baseUrl", "https address", "that of the document", "Where the API is; on one of the hosts."],
       ],
     },
@@ -203,7 +230,7 @@ kind: Tool
 metadata: { name: pets }
 spec:
   openapi:
-    document: ./pets.yaml
+    document: ./openapi.yaml
     hosts: [api.example.org]
     operations: [listPets]
     auth: { token: PETS_TOKEN }

@@ -9,7 +9,7 @@ import { dirname, join } from "node:path";
 import { type AgentTurnRequest, enqueueAgentTurn } from "@tessera/agent";
 import { type CardDocument, type Kernel, migrate, type Row, SCHEMA_DIGEST, verifyStore } from "@tessera/kernel";
 import { type Agents, type Node, openAgents, openNode, openToolHost, type ToolHost } from "@tessera/runtime";
-import { createTestDatabases, startNats, TestChild, type TestEngine, waitFor } from "@tessera/testkit";
+import { createTestDatabases, type NatsServer, startNats, TestChild, type TestEngine, waitFor } from "@tessera/testkit";
 import { expect } from "vitest";
 import type { AgentsOrder, ProcessMessage, ProcessRole } from "./agents-process.ts";
 
@@ -41,12 +41,14 @@ export class AgentsWorld {
   readonly children: TestChild[] = [];
   readonly #closing: (() => Promise<void>)[];
   readonly node: Node;
+  /** Null on an embedded store. */
+  readonly nats: NatsServer | null;
   readonly #address: Address | null;
 
   static async open(engine: TestEngine): Promise<AgentsWorld> {
     const closing: (() => Promise<void>)[] = [];
     const quiet = { onWarning: () => undefined, onFatal: () => undefined };
-    if (engine === "pglite") return new AgentsWorld(await openNode(quiet), null, closing);
+    if (engine === "pglite") return new AgentsWorld(await openNode(quiet), null, null, closing);
     const nats = await startNats(); // W2
     closing.push(() => nats.stop());
     const store = await createTestDatabases({
@@ -56,11 +58,12 @@ export class AgentsWorld {
     }).open();
     closing.push(() => store.close());
     const address = { postgres: store.url ?? "", nats: nats.url };
-    return new AgentsWorld(await openNode({ ...address, sweepIntervalMs: 200, ...quiet }), address, closing);
+    return new AgentsWorld(await openNode({ ...address, sweepIntervalMs: 200, ...quiet }), address, nats, closing);
   }
 
-  private constructor(node: Node, address: Address | null, closing: (() => Promise<void>)[]) {
+  private constructor(node: Node, address: Address | null, nats: NatsServer | null, closing: (() => Promise<void>)[]) {
     this.node = node;
+    this.nats = nats;
     this.#address = address;
     this.#closing = closing;
     closing.push(() => node.close());

@@ -48,7 +48,7 @@ spec:
     rules:
       - { when: { step: 0 }, reply: { text: "${says} begins", toolCalls: [ { name: ${calls}, arguments: ${argument} } ] } }
       - { when: { text: "stale_tool_definition" }, reply: { text: "${says} heard that the tool is gone" } }
-      - { when: { text: "tool_timeout" }, reply: { text: "${says} waited in vain" } }
+      - { when: { text: "no_executor" }, reply: { text: "${says} waited in vain" } }
       - { reply: { text: "${says} ends with {{result.by}}" } }
 ---
 apiVersion: goondan.ai/v1
@@ -135,7 +135,7 @@ describe("a run that was suspended by version 1 of a bundle, resumed by version 
       await world.query("update state.calls set deadline_at = now(), due_at = now() where agent_turn_id = $1", [turn]);
       expect(await world.ended(turn)).toMatchObject({ error_message: null, status: "success" });
       const [result] = await world.results(turn);
-      expect(result?.content).toMatchObject({ status: "timeout", error: { code: "tool_timeout" } });
+      expect(result?.content).toMatchObject({ status: "timeout", error: { code: "no_executor" } });
       expect(await world.deliverable(turn)).toBe("one waited in vain");
     },
     60_000,

@@ -110,6 +110,12 @@ describe("npm start and npm run demo", () => {
       child.kill("SIGINT");
       expect(await exit).toEqual([0, null]);
       expect(payments(data)).toHaveLength(2);
+      const another = start(data, "--exit");
+      const anotherExit = once(another.child, "exit");
+      await waitFor(() => another.said().includes("turn  started"), { what: "another trip", timeoutMs: SLOW_MS });
+      another.child.kill("SIGKILL");
+      await anotherExit;
+      expect(another.said()).not.toMatch(/left open|--resume/); // there was nothing to finish, so nothing is said of it
       const nothing = await run(data, "--fresh", "--resume", "--exit");
       expect(nothing, nothing.err).toMatchObject({ exitCode: 3, out: "" });
       expect(existsSync(join(data, "workspaces"))).toBe(false);

@@ -1,17 +1,24 @@
 // The command in the process of the test: what it prints and its exit code, without the second that a process takes to start.
+// What it prints with --json is held to its shape.
 
 import { runCli } from "@tessera/cli";
+import { holdJson } from "./hold-json.ts";
 import type { Ran } from "./run-tessera.ts";
 
 export interface Here {
   readonly env?: Record<string, string>;
   /** Ctrl-C. */
   readonly stopped?: Promise<void>;
+  /** How wide the terminal is; without it there is none. */
+  readonly columns?: number;
   /** Told everything that is printed, as it is printed. */
   readonly onPrint?: (text: string) => void;
 }
 
-export async function runHere(args: readonly string[], { env = {}, stopped, onPrint }: Here = {}): Promise<Ran> {
+export async function runHere(
+  args: readonly string[],
+  { env = {}, stopped, onPrint, columns }: Here = {},
+): Promise<Ran> {
   const printed = { out: "", err: "" };
   const write = (stream: "out" | "err") => (text: string) => {
     printed[stream] += text;
@@ -22,9 +29,11 @@ export async function runHere(args: readonly string[], { env = {}, stopped, onPr
     out: write("out"),
     err: write("err"),
     input: async () => "",
-    isWatched: false,
-    isOutWatched: false,
+    isWatched: columns !== undefined,
+    isOutWatched: columns !== undefined,
+    columns: () => columns,
     stopped: () => stopped ?? new Promise(() => undefined),
   });
+  holdJson(args, { exitCode, ...printed });
   return { exitCode, ...printed };
 }

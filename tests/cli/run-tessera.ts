@@ -1,8 +1,9 @@
-// The real command as a child process, as `npm ci` leaves it.
+// The real command as a child process, as `npm ci` leaves it. What it prints with --json is held to its shape.
 
 import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import { holdJson } from "./hold-json.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 export const TESSERA = join(ROOT, "packages/cli/bin/tessera.js");
@@ -19,7 +20,9 @@ export interface Ran {
 /** With the cache of compiled sources that the command makes for itself. */
 export async function runTessera(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {
   const { NODE_COMPILE_CACHE: _, ...inherited } = process.env;
-  return await run([TESSERA, ...args], inherited, env);
+  const ran = await run([TESSERA, ...args], inherited, env);
+  holdJson(args, ran);
+  return ran;
 }
 
 export async function runNode(args: readonly string[], env: Record<string, string> = {}): Promise<Ran> {

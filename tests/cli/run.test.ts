@@ -214,7 +214,7 @@ describe("a run that is interrupted", () => {
       release("job-stopped");
       const done = await next;
       expect(done.exitCode, done.err).toBe(0);
-      expect(done.out).toBe("hello \u001b[31mhello\n");
+      expect(done.out).toBe("hello \\u001b[31mhello\n");
       expect(done.err).toContain("finishing a turn that an earlier run left open");
       expect(done.err).toMatch(/^ earlier {2}planner {7}turn {2}started$/m);
       const turns = done.err.split("\n").filter((line) => / turn {2}success$/.test(line));
@@ -251,10 +251,10 @@ it(
     const called = await runHere(["tools", "call", "far__away", "--bundle", bundle, "--wait", "0", ...store]);
     expect(called, called.err).toMatchObject({ exitCode: 6 });
     const ran = await runHere(["run", bundle, "--input", "hello", ...store]);
-    expect(ran, ran.err).toMatchObject({ exitCode: 0, out: "hello \u001b[31mhello\n" });
+    expect(ran, ran.err).toMatchObject({ exitCode: 0, out: "hello \\u001b[31mhello\n" });
     expect(ran.err).not.toContain("left open");
     const open = await runHere(["turns", "ls", "--status", "active", ...store]);
-    expect(open.out, open.err).toMatch(/^turn_\w+ +call_/m);
+    expect(open.out, open.err).toMatch(/^call_\w+ +suspended .* turn_\w+$/m);
   },
   SLOW_MS,
 );

@@ -36,12 +36,15 @@ it(
     expect(started.key).toMatch(/^tsl_/);
     expect((await fetch(`${started.url}/health`)).status).toBe(200);
 
-    const [held, taken] = await Promise.all([
+    const [held, again, taken] = await Promise.all([
       runTessera(["tools", "ls", "--data", data]),
+      runTessera(["start", "--data", data, "--port", "0"]),
       runTessera(["start", "--role", "api", "--data", join(directory, "other"), "--port", new URL(started.url).port]),
     ]);
     expect(held).toMatchObject({ exitCode: 0, err: "" });
     expect(held.out).toContain("demo__echo");
+    expect(again).toMatchObject({ exitCode: 4, out: "" });
+    expect(again.err).toContain(`process ${child.pid} holds the store in ${data}, and serves it at ${started.url}\n`);
     expect(started.health).toBe("ok");
     expect(taken).toMatchObject({ exitCode: 3, out: "" });
     expect(taken.err).toContain("another process listens there, which is a Tessera");

@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
 import { writeBundle } from "./tools-bundle.fixture.ts";
 
@@ -23,6 +24,25 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 describe("a call", () => {
+  it(
+    "whose result holds control characters, or turns the direction of text, shows them, on a terminal and in a pipe",
+    async () => {
+      const text = "\u009b31mX\u007f\u202e\u200b";
+      const call = ["tools", "call", "text-transform__trim", "--arguments", JSON.stringify({ text })];
+      for (const [args, columns] of [
+        [call, 80],
+        [[...call, "--json"], undefined],
+      ] as const) {
+        const ran = await runHere(args, columns === undefined ? {} : { columns });
+        expect(ran, ran.err).toMatchObject({ exitCode: 0 });
+        expect(ran.out).toContain("\\u009b31mX\\u007f\\u202e\\u200b");
+        expect(ran.out + ran.err).toMatch(/^[\n\x20-\x7e]*$/);
+        expect(JSON.stringify(JSON.parse(ran.out))).toContain(text);
+      }
+    },
+    SLOW_MS,
+  );
+
   it(
     "prints the result alone on stdout, and what the tool logs on stderr; arguments come from stdin or a file",
     async () => {

@@ -123,6 +123,33 @@ async function ask(input: string): Promise<string> {
   return JSON.parse(ran.out.trimEnd().split("\n").at(-1) ?? "").agent_turn_id;
 }
 
+it.each([120, 80, 60])(
+  "on a terminal of %i columns no word is broken, and what is shown of an id will do for the next command",
+  async (columns) => {
+    const turn = await ask(`job-at-${columns}`);
+    await began(`job-at-${columns}`);
+    const at = (...args: string[]) => runHere([...args, "--data", data], { columns, env: { TERM: "dumb" } });
+    const ls = await at("turns", "ls", "--status", "active");
+    const [shown = ""] = ls.out.match(new RegExp(`\\S*${turn.slice(-8)}`)) ?? [];
+    const show = await at("turns", "show", shown);
+    expect(show, show.err).toMatchObject({ exitCode: 0, out: expect.stringContaining(turn) });
+    const why = await at("turns", "why", shown);
+    const tail = await at("turns", "tail", shown, "--wait", "0");
+    const others = [
+      await at("agents", "ls"),
+      await at("tools", "ls"),
+      await at("keys", "ls"),
+      await at("turns", "show", "x"),
+    ];
+    const printed = [ls, show, why, tail, ...others].map(({ out, err }) => out + err).join("");
+    const tooLong = printed.split("\n").filter((line) => line.length > columns);
+    // What is to be pasted is left to the terminal, which breaks it so that it can be copied whole.
+    expect(tooLong.filter((line) => !/^ *(?:what to do .*: )?tessera /.test(line))).toEqual([]);
+    release(`job-at-${columns}`);
+  },
+  SLOW_MS,
+);
+
 it(
   "a turn of a running server is asked for, listed, explained, watched to its end and shown, by its directory or its URL",
   async () => {
@@ -130,7 +157,7 @@ it(
     await began("job-one");
     const listed = await held("turns", "ls", "--agent", "planner", "--status", "active");
     expect(listed, listed.err).toMatchObject({ exitCode: 0, err: "" });
-    expect(listed.out).toMatch(new RegExp(`^turn +agent +status +created +took +error\n${turn} +planner +`));
+    expect(listed.out).toMatch(new RegExp(`^agent +status +created +took +error +turn\nplanner +[^\n]* ${turn}\n`));
 
     const why = await held("turns", "why", turn.slice(-12));
     expect(why, why.err).toMatchObject({ exitCode: 0, err: "" });

@@ -14,8 +14,7 @@ kind: Tool
 metadata: { name: words }
 spec:
   entry: ./words.mjs
-  exports: [{ name: count }, { name: longest }]
-  colour: red
+  exports: [{ name: count, options: { placement: isolated } }, { name: longest }]
 `;
 let directory = "";
 beforeAll(() => {
@@ -42,7 +41,7 @@ it("prints each finding on a line with file:line:col, and exits 3", async () => 
     expect.stringMatching(
       `^${file}:5:10 +error +E_CONFIG_SCHEMA_INVALID +the module ./words.mjs has no handler for longest`,
     ),
-    expect.stringMatching(`^${file}:7:3 +warning +unknown_key +"colour" is not known here`),
+    expect.stringMatching(`^${file}:6:39 +warning +unknown_key +"placement" does nothing here`),
     "0 agents, 2 tools: 1 mistake, 1 warning",
     "",
   ]);
@@ -60,7 +59,7 @@ it("prints workflow commands for GitHub", async () => {
   const { exitCode, out } = await runHere(["validate", join(directory, "bad"), "--format", "github"]);
   expect(exitCode).toBe(3);
   expect(out).toMatch(/^::error file=\/.*bad\/tessera\.yaml,line=5,col=10,title=E_CONFIG_SCHEMA_INVALID::the module/);
-  expect(out).toMatch(/\n::warning file=.*,line=7,col=3,title=unknown_key::/);
+  expect(out).toMatch(/\n::warning file=.*,line=6,col=39,title=unknown_key::/);
 });
 
 it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (...flags) => {
@@ -71,7 +70,7 @@ it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (
     counts: { tools: 2 },
     findings: [
       { severity: "error", line: 5, column: 10, pointer: "" },
-      { severity: "warning", code: "unknown_key", pointer: "/spec/colour" },
+      { severity: "warning", code: "unknown_key", pointer: "/spec/exports/0/options/placement" },
     ],
   });
 });
@@ -99,7 +98,10 @@ it("refuses a directory that holds no bundle, as run does, and names a file whos
 it("shows a syntax error of a module at its own line, on one line", async () => {
   const bundle = join(directory, "syntax");
   mkdirSync(bundle);
-  writeFileSync(join(bundle, "tessera.yaml"), BAD.replace("  colour: red\n", "").replace(".mjs", ".ts"));
+  writeFileSync(
+    join(bundle, "tessera.yaml"),
+    BAD.replace(", options: { placement: isolated }", "").replace(".mjs", ".ts"),
+  );
   writeFileSync(join(bundle, "words.ts"), "export const handlers = {\n  count: () => = 1,\n};\n");
   const { exitCode, out } = await runHere(["validate", bundle]);
   expect(exitCode).toBe(3);
@@ -116,4 +118,22 @@ it("is not fooled by a config file that prints on stdout and ends the process as
   const { exitCode, out, err } = await runTessera(["validate", bundle, "--json"]);
   expect(JSON.parse(out)).toMatchObject({ ok: false, error: { message: expect.stringContaining("ended before") } });
   expect({ exitCode, err }).toEqual({ exitCode: 1, err: "all is well\n" });
+});
+
+it("a typo in a prompt is a mistake with its place and the nearest name, and nothing runs with it", async () => {
+  const path = join(directory, "typo");
+  mkdirSync(path);
+  const MODEL = "apiVersion: goondan.ai/v1\nkind: Model\nmetadata: { name: m }\nspec: { provider: openai, model: x }\n";
+  const agent =
+    "apiVersion: goondan.ai/v1\nkind: Agent\nmetadata: { name: a }\nspec:\n  modelConfig: { modelRef: Model/m }\n";
+  writeFileSync(join(path, "tessera.yaml"), `${MODEL}---\n${agent}  prompt:\n    systm: Be brief.\n`);
+  const says = 'tessera.yaml:12:5: "systm" is not a field here; did you mean `system`?';
+  const validated = await runHere(["validate", path]);
+  expect(validated.exitCode).toBe(3);
+  expect(validated.out.replaceAll(/\s+/g, " ")).toContain(
+    'E_CONFIG_SCHEMA_INVALID "systm" is not a field here; did you mean `system`?',
+  );
+  const ran = await runHere(["run", path, "--input", "hi"]);
+  expect(ran.exitCode).toBe(3);
+  expect(ran.err.replaceAll(/\s+/g, " ")).toContain(says);
 });

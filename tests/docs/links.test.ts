@@ -6,13 +6,15 @@ import { expect, it } from "vitest";
 import { ROOT } from "./run-guide.ts";
 
 const FOLDERS = ["docs", "examples", "deploy"];
+/** Installed, built, or in a store that an example made. */
+const IGNORED = /(?:^|\/)(?:node_modules|dist|\.[^/]+)\//;
 const LINK = /\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)/g;
 
 function documents(): string[] {
   const top = readdirSync(ROOT).filter((name) => name.endsWith(".md"));
   const below = FOLDERS.flatMap((folder) =>
     readdirSync(join(ROOT, folder), { recursive: true, encoding: "utf8" })
-      .filter((name) => name.endsWith(".md"))
+      .filter((name) => name.endsWith(".md") && !IGNORED.test(name))
       .map((name) => join(folder, name)),
   );
   return [...top, ...below];

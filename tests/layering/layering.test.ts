@@ -3,10 +3,13 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AMBIENT_ALLOWED, AMBIENT_SQL, LAYERS, PORTS_ONLY } from "../../scripts/layers.ts";
+import { AMBIENT_ALLOWED, AMBIENT_SQL, LAYERS, OUTPUT_ALLOWED, PORTS_ONLY } from "../../scripts/layers.ts";
 
 const root = join(import.meta.dirname, "../..");
 const packages = readdirSync(join(root, "packages"));
+
+/** What is installed, built or a store, and templates, which are a user's files. */
+const PASSED_OVER = /^(?:node_modules|dist|coverage|templates|\..+)$/;
 
 interface Source {
   readonly path: string;
@@ -17,7 +20,7 @@ interface Source {
 
 function* walk(directory: string): Generator<string> {
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
-    if (entry.name === "node_modules" || entry.name === "templates") continue; // templates are a user's files
+    if (PASSED_OVER.test(entry.name)) continue;
     const path = join(directory, entry.name);
     if (entry.isDirectory()) yield* walk(path);
     else if (/\.(ts|js|mjs)$/.test(entry.name)) yield path;
@@ -126,19 +129,38 @@ describe("the layers", () => {
   });
 
   it("keep clocks, timers, randomness and the environment in their places", () => {
-    const broken = sources
-      .filter((source) => !source.isTest)
-      .flatMap((source) => {
-        const code = source.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
-        return Object.entries(AMBIENT_ALLOWED)
-          .filter(
-            ([word, places]) => wordPattern(word).test(code) && !places.some((place) => source.path.startsWith(place)),
-          )
-          .map(([word]) => `${source.path} uses ${word}`);
-      });
-    expect(broken).toEqual([]);
+    expect(misplaced(sources, AMBIENT_ALLOWED)).toEqual([]);
+  });
+
+  it("let nobody print past the gate: neither commands, nor what they load, nor the quick start", () => {
+    const started = [...walk(join(root, "examples/quickstart"))].map((path) => ({
+      path: relative(root, path),
+      package: "quickstart",
+      text: readFileSync(path, "utf8"),
+      isTest: false,
+    }));
+    expect(started.length).toBeGreaterThan(3);
+    const printing = [...sources.filter((source) => source.package !== "testkit"), ...started];
+    expect(misplaced(printing, OUTPUT_ALLOWED)).toEqual([]);
+    const past = { path: "packages/cli/src/x.ts", package: "cli", isTest: false };
+    for (const text of ['process.stdout.write("x")', 'console.log("x")', "const { log } = console", '"x" as Printed']) {
+      expect(misplaced([{ ...past, text }], OUTPUT_ALLOWED)).toHaveLength(1);
+    }
   });
 });
+
+function misplaced(held: readonly Source[], allowed: Readonly<Record<string, readonly string[]>>): string[] {
+  return held
+    .filter((source) => !source.isTest)
+    .flatMap((source) => {
+      const code = source.text.replace(/\/\*[\s\S]*?\*\//g, "").replace(/\/\/.*$/gm, "");
+      return Object.entries(allowed)
+        .filter(
+          ([word, places]) => wordPattern(word).test(code) && !places.some((place) => source.path.startsWith(place)),
+        )
+        .map(([word]) => `${source.path} uses ${word}`);
+    });
+}
 
 /** The word as it stands, not as a part of another. */
 function wordPattern(word: string): RegExp {

@@ -64,6 +64,20 @@ describe("compose.yaml", () => {
     expect(published).toEqual([["api", "127.0.0.1:8099:8099"]]);
   });
 
+  it("lets nobody outside its container at the monitor of NATS, which asks for no password", () => {
+    expect(service("nats").command).toEqual(["--config", "/etc/nats/monitored.conf"]);
+    const mounted = service("nats").volumes?.find((volume) => volume.includes("/etc/nats/monitored.conf"));
+    const files = [mounted?.split(":")[0]?.slice("./".length) ?? "", "nats.conf"];
+    const lines = files.flatMap((file) =>
+      read(file)
+        .split("\n")
+        .map((line) => line.trim()),
+    );
+    const monitors = lines.filter((line) => /^(http|https|monitor)(_port)?\s*[:=]/.test(line));
+    expect(monitors).toEqual(['http: "127.0.0.1:8222"']);
+    expect(service("nats").healthcheck?.test.join(" ")).toContain("http://127.0.0.1:8222/healthz");
+  });
+
   it("keeps the store on a network without a way out", () => {
     expect(compose.networks.store?.internal).toBe(true);
     for (const name of ["postgres", "nats", "kernel", "pmo", "migrate", "roles"]) {

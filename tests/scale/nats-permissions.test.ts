@@ -15,6 +15,7 @@ import {
   CMD,
   create,
   EXECUTOR,
+  MAY_HEAR,
   MAY_PUBLISH,
   NEVER_HEARD,
   NEVER_PUBLISHED,
@@ -39,7 +40,7 @@ afterAll(async () => {
 const ROLES = Object.keys(MAY_PUBLISH);
 const PUBLISHED = [...new Set([...Object.values(MAY_PUBLISH).flat(), ...NEVER_PUBLISHED])];
 const inboxOf = (user: string) => `_INBOX_${user}.>`;
-const HEARD = [...ROLES.map(inboxOf), ...NEVER_HEARD];
+const HEARD = [...ROLES.map(inboxOf), ...Object.values(MAY_HEAR).flat(), ...NEVER_HEARD];
 
 async function login(user: string): Promise<NatsConnection> {
   const { host, username, password } = new URL(nats.urlOf(user));
@@ -79,12 +80,12 @@ describe.each(ROLES)("%s", (user) => {
     expect(allowed.toSorted()).toEqual([...(MAY_PUBLISH[user] ?? [])].toSorted());
   });
 
-  it("hears its own inbox and nobody else's, no wildcard and no subject of the protocol", async () => {
+  it("hears its own inbox, what is listed for it, and nothing else", async () => {
     const nc = await login(user);
     const found = await refused(nc, () => {
       for (const subject of HEARD) nc.subscribe(subject, { callback: () => {} });
     });
-    expect(HEARD.filter((subject) => !found.has(subject))).toEqual([inboxOf(user)]);
+    expect(HEARD.filter((subject) => !found.has(subject))).toEqual([inboxOf(user), ...(MAY_HEAR[user] ?? [])]);
   });
 });
 
@@ -156,7 +157,7 @@ describe("our own bus", () => {
 
   it("an executor takes the commands of the durable that the operator made for it, and only those", async () => {
     const jsm = await jetstreamManager(await login("operator"));
-    const filter = "cg.v1r4.*.*.cmd.tool.executor.>";
+    const filter = "cg.v1r4.default.*.cmd.tool.executor.>";
     await jsm.consumers.add(CMD, { durable_name: EXECUTOR, ack_policy: "explicit", filter_subject: filter });
     const { host, username, password } = new URL(nats.urlOf("executor"));
     const bus = await openNatsBus({ servers: `nats://${host}`, user: username, pass: password });
@@ -169,8 +170,35 @@ describe("our own bus", () => {
     const kernel = await login("kernel");
     kernel.publish(SUBJECTS.command);
     kernel.publish("cg.v1r4.p.c.cmd.tool.executor.run");
+    kernel.publish("cg.v1r4.default.c.cmd.tool.executor.run");
     await waitFor(() => heard.length > 0, { what: "the command to arrive" });
-    expect(heard).toEqual(["cg.v1r4.p.c.cmd.tool.executor.run"]);
+    expect(heard).toEqual(["cg.v1r4.default.c.cmd.tool.executor.run"]);
+    const left = async () => (await jsm.consumers.info(CMD, EXECUTOR)).num_ack_pending;
+    await waitFor(async () => (await left()) === 0, { what: "its acknowledgement to count" });
+  });
+
+  it("an executor that asks for its commands on a subject of the streams stores nothing there", async () => {
+    const jsm = await jetstreamManager(await login("operator"));
+    const filter = "cg.v1r4.default.*.cmd.tool.executor.>";
+    await jsm.consumers.add(CMD, { durable_name: EXECUTOR, ack_policy: "explicit", filter_subject: filter });
+    const kernel = await login("kernel");
+    for (let n = 0; n < 10; n++) kernel.publish("cg.v1r4.default.c.cmd.tool.executor.run", "{}");
+    await kernel.flush();
+    const countOf = async (stream: string) => (await jsm.streams.info(stream)).state.messages;
+    const stored = async () => [await countOf(CMD), await countOf("cg_evt_v1r4")];
+    const before = await stored();
+    const executor = await login("executor");
+    for (const subject of ["cg.v1r4.default.c.cmd.tool.executor.run", "cg.v1r4.default.c.evt.agent.a.task"]) {
+      const request = JSON.stringify({ batch: 1_000, expires: 500_000_000 });
+      executor.publish(`$JS.API.CONSUMER.MSG.NEXT.${CMD}.${EXECUTOR}`, request, { reply: subject });
+    }
+    // Asked behind these, the ten commands come to where they may: so all three requests were served.
+    const heard: string[] = [];
+    executor.subscribe("_INBOX_executor.here", { callback: (_, message) => void heard.push(message.subject) });
+    const request = JSON.stringify({ batch: 10, expires: 20_000_000_000 });
+    executor.publish(`$JS.API.CONSUMER.MSG.NEXT.${CMD}.${EXECUTOR}`, request, { reply: "_INBOX_executor.here" });
+    await waitFor(() => heard.length >= 10, { what: "the ten commands to arrive" });
+    expect(await stored()).toEqual(before);
   });
 });
 

@@ -7,11 +7,11 @@ export const UI_WAKEUP = "ui_worker_wakeup_ui_worker_v1r4_default";
 export const UI_END = "ui_worker_evt_task_v1r4_default";
 const PMO = "pmo_service_cmd_v1r4";
 const BATCH = "pmo_batch_evt_task_v1r4";
-const EDGE = "tool_edge_cmd_v1r4_default";
 const TICKETS = "tool_tickets_cmd_v1r4_default";
-export const EXECUTOR = "tool_executor_cmd_v1r4";
+export const EXECUTOR = "tool_executor_cmd_v1r4_default";
 export const CMD = "cg_cmd_v1r4";
 const EVT = "cg_evt_v1r4";
+const OLD_CMD = "cg_cmd_v1r3";
 
 const next = (stream: string, durable: string) => `$JS.API.CONSUMER.MSG.NEXT.${stream}.${durable}`;
 const ack = (stream: string, durable: string) => `$JS.ACK.${stream}.${durable}.1.1.1.1700000000000000000.0`;
@@ -22,18 +22,19 @@ export const create = (stream: string, durable: string, filter: string) =>
 export const SUBJECTS = {
   wakeup: "cg.v1r4.p.c.cmd.agent.worker_generic.wakeup",
   command: "cg.v1r4.p.c.cmd.tool.tickets.buy",
+  old_command: "cg.v1r3.p.c.cmd.tool.tickets.buy",
   pmo: "cg.v1r4.p.c.cmd.sys.pmo.internal.fork_join",
   event: "cg.v1r4.p.c.evt.agent.a.task",
   chunk: "cg.v1r4.p.c.str.agent.a.chunk",
 } as const;
-const STREAM_INFO = [`$JS.API.STREAM.INFO.${CMD}`, `$JS.API.STREAM.INFO.${EVT}`];
+const STREAM_INFO = [CMD, EVT, OLD_CMD].map((stream) => `$JS.API.STREAM.INFO.${stream}`);
 
 /** What each may publish. Whatever stands here for another user, and not for this one, must be refused. */
 export const MAY_PUBLISH: Readonly<Record<string, readonly string[]>> = {
   kernel: [
-    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.pmo, SUBJECTS.event],
+    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.old_command, SUBJECTS.pmo, SUBJECTS.event],
     ...STREAM_INFO,
-    ...[`$JS.API.STREAM.CREATE.${CMD}`, `$JS.API.STREAM.CREATE.${EVT}`],
+    ...[CMD, EVT, OLD_CMD].map((stream) => `$JS.API.STREAM.CREATE.${stream}`),
   ],
   worker: [
     ...Object.values(SUBJECTS),
@@ -52,18 +53,19 @@ export const MAY_PUBLISH: Readonly<Record<string, readonly string[]>> = {
     ...[next(CMD, PMO), ack(CMD, PMO), newAck(CMD, PMO), create(CMD, PMO, "cg.v1r4.*.*.cmd.sys.pmo.>")],
     ...[next(EVT, BATCH), ack(EVT, BATCH), create(EVT, BATCH, "cg.v1r4.*.*.evt.agent.*.task")],
   ],
-  api: [
-    ...[SUBJECTS.wakeup, SUBJECTS.event],
-    ...STREAM_INFO,
-    ...[next(CMD, EDGE), ack(CMD, EDGE), create(CMD, EDGE, "cg.v1r4.default.*.cmd.tool.edge.>")],
-  ],
+  api: [SUBJECTS.wakeup, SUBJECTS.event, ...STREAM_INFO],
   tools: [
-    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.event],
+    ...[SUBJECTS.wakeup, SUBJECTS.command, SUBJECTS.old_command, SUBJECTS.event],
     ...STREAM_INFO,
     ...[next(CMD, TICKETS), ack(CMD, TICKETS), create(CMD, TICKETS, "cg.v1r4.default.*.cmd.tool.tickets.>")],
     ...[next(CMD, CALLER), create(CMD, CALLER, "cg.v1r4.default.*.cmd.agent.tool_caller.wakeup")],
   ],
   executor: [next(CMD, EXECUTOR), ack(CMD, EXECUTOR), newAck(CMD, EXECUTOR)],
+};
+
+/** What each may hear besides its own inbox. */
+export const MAY_HEAR: Readonly<Record<string, readonly string[]>> = {
+  api: ["cg.v1r4.default.*.cmd.tool.edge.>", "cg.v1r3.default.*.cmd.tool.edge.>"],
 };
 
 /** What none of them may publish. */
@@ -87,6 +89,7 @@ export const NEVER_PUBLISHED = [
   `$JS.API.CONSUMER.CREATE.${CMD}`,
   create(CMD, WORKER, "cg.v1r4.*.*.cmd.tool.>"), // its own durable, somebody else's messages
   create(CMD, TICKETS, "cg.v1r4.default.*.cmd.>"),
+  create(CMD, "tool_edge_cmd_v1r4_default", "cg.v1r4.default.*.cmd.tool.edge.>"), // a claim over HTTP leaves nothing behind
   create(CMD, "mine", "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup"),
   "$JS.API.ACCOUNT.PURGE.TESSERA",
   "$SYS.REQ.SERVER.PING",

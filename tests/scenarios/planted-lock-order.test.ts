@@ -16,6 +16,10 @@ const DEADLOCK = "40P01";
 const TIMEOUT_MS = 60_000;
 const CLOCK = new VirtualClock();
 
+/** Of the calls, by their ids. */
+const capabilities = new Map<string, string>();
+class RolledBack extends Error {}
+
 let store: TestDatabase;
 beforeEach(async () => {
   const databases = createTestDatabases({
@@ -90,11 +94,12 @@ async function makeCalls(database: Database, agentOf: (call: string) => string, 
     const step = { step_id: `step_of_${id}`, thought: { content: { text: "" } }, calls: [call] };
     const suspended = await kernel.suspendOnCalls({ ...agent, agent_turn_id, turn_epoch, ...step });
     if (suspended.outcome !== "accepted") throw new Error(`not suspended: ${JSON.stringify(suspended)}`);
-    if (!isAnswered) continue;
     const ticket = suspended.calls[0]?.ticket ?? "";
     const asked = { project_id: PROJECT, tool_call_id: id };
-    const opened = await kernel.openCall({ ...asked, ticket, executor: "executor_1" });
+    const opened = await kernel.openCall({ ...asked, ticket, executor: "executor_1", principal: "tool" });
     if (opened.outcome !== "accepted") throw new Error(`not opened: ${JSON.stringify(opened)}`);
+    capabilities.set(id, opened.capability);
+    if (!isAnswered) continue;
     const content = { status: "success", result: {} };
     await kernel.report({ ...asked, capability: opened.capability, content });
   }
@@ -126,23 +131,28 @@ async function waiting(database: Database): Promise<number> {
   return rows.length;
 }
 
-/** The capability is nobody's, so nothing is settled and the two can meet again; the locks are the same. */
+/** Rolled back, so that nothing is settled and the two can meet again. What is refused locks nothing, so the capabilities are real. */
 async function reported(database: Database, order: readonly string[]): Promise<string> {
   const items = order.map((tool_call_id) => ({
     project_id: PROJECT,
     tool_call_id,
-    capability: "0".repeat(64),
+    capability: capabilities.get(tool_call_id),
     principal: "tool",
     message_type: "tool_result",
     content: { status: "success", after_execution: "suspend", result: {} },
   }));
   try {
     // In a transaction, because a single statement that met a deadlock is repeated by the adapter, unseen.
-    await database.transaction((tx) =>
-      tx.query("select l0.report_at($1::jsonb, null) as answer", [JSON.stringify(items)]),
-    );
-    return "answered";
+    await database.transaction(async (tx) => {
+      const rows = await tx.query<{ answer: { outcome: string }[] }>("select l0.report_at($1::jsonb, null) as answer", [
+        JSON.stringify(items),
+      ]);
+      expect(rows[0]?.answer.map(({ outcome }) => outcome)).toEqual(["accepted", "accepted"]);
+      throw new RolledBack();
+    });
+    return "committed";
   } catch (error) {
+    if (error instanceof RolledBack) return "answered";
     if (error instanceof DatabaseError && error.sqlstate !== null) return error.sqlstate;
     throw error;
   }

@@ -76,6 +76,8 @@ export class World implements CheckedStore {
   readonly warnings: string[] = [];
   /** Swept so far: how much of the work was rung by the sweeper. */
   readonly swept = { commands: 0, wakes: 0, settled: 0, recovered: 0 };
+  /** Commands that a tool found by looking in the store, each once. */
+  readonly looked = new Set<string>();
   readonly #store: TestDatabase;
   readonly #violations: Violation[] = [];
   #sharedBus: Bus | null = null;
@@ -186,13 +188,21 @@ export class World implements CheckedStore {
 
   async #openRole(): Promise<{ kernel: Kernel; bus: Bus }> {
     const bus = await this.#openBus();
-    const kernel = openKernel({
+    const opened = openKernel({
       database: await this.#store.another({ poolMax: 3 }),
       bus,
       clock: this.clock,
       ids: this.ids,
       onWarning: (warning) => this.warnings.push(warning),
     });
+    const kernel: Kernel = {
+      ...opened,
+      overdueMessages: async (role, options) => {
+        const found = await opened.overdueMessages(role, options);
+        if ("tool_target" in role) for (const { data } of found) this.looked.add(new TextDecoder().decode(data));
+        return found;
+      },
+    };
     this.kernels.push(kernel);
     return { kernel, bus };
   }

@@ -24,8 +24,9 @@ export const TABLES: Readonly<Record<string, Cells>> = {
   "card.boxes": WRITTEN_ONCE,
   "card.card_documents": READ_ONLY,
   "card.cards": WRITTEN_ONCE,
-  "l0.functions_installed": cells("s---", "----", "----", "----"),
+  "l0.functions_installed": READ_ONLY,
   "l0.migrations": cells("s---", "s---", "s---", "s---"),
+  "l0.store": READ_ONLY,
   "l0.ticket_keys": cells("s---", "s---", "s---", "----"),
   "resource.api_keys": cells("siu-", "----", "siu-", "----"),
   "resource.profiles": MOVED,
@@ -60,7 +61,8 @@ export const TABLES: Readonly<Record<string, Cells>> = {
 /** A right to some columns where the table's right is missing. */
 export const COLUMNS: Readonly<Record<string, readonly string[]>> = {
   "api_ro select resource.api_keys": [
-    ...["created_at", "expires_at", "key_id", "label", "last_used_at", "project_id", "revoked_at", "role", "targets"],
+    ...["created_at", "delegation_policy", "expires_at", "key_id", "label", "last_used_at", "project_id"],
+    ...["revoked_at", "role", "targets"],
   ],
   "worker update resource.projects": ["updated_at"],
   "api update state.pmo_batches": ["due_at"],
@@ -93,7 +95,8 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "The sweeper, and who binds targets.",
     roles: ["kernel"],
     names: names(`
-      free_leases put_target_principals ring_early sweep_call sweep_calls sweep_inbox sweep_workers
+      end_holders free_leases put_target_principals ring_early sweep_call sweep_calls sweep_inbox sweep_workers watched_logins
+      watches_holders
     `),
   },
   {
@@ -108,7 +111,8 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     roles: ["kernel", "worker"],
     names: names(`
       append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task
-      dispatch_one_task finish_batch finish_one finish_plainly finish_turn move_batch_task open_batch recover_turn
+      dispatch_one_task end_hung_turn finish_batch finish_one finish_plainly finish_turn has_hung_twice move_batch_task
+      note_hang open_batch recover_turn
       renew_worker repeat_call resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_due_batches take_turn
     `),
   },
@@ -118,10 +122,11 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     names: names(`
       change_project claim_calls command_of dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
       fallback_deliverable from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
-      living_project make_ticket_key new_card_id open_call_at overdue_rings put_agents put_boxes put_cards
-      open_plainly put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
+      living_project make_ticket_key new_card_id note_refusals open_call_at overdue_rings no_executor put_agents put_boxes put_cards
+      open_plainly probe_write put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
       refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content
-      ring_delay saved_card_id settle_call stop_one stop_turn ticket ticket_was_used wake_of
+      mended_report normal_error normal_result result_mistake
+      ring_delay saved_card_id skipped_rows settle_call stop_one stop_turn ticket ticket_was_used wake_of
       with_the_rest without_foreign_tickets
     `),
   },

@@ -174,14 +174,18 @@ describe("the rights to functions", () => {
     expect(codes.size).toBe([...wanted.values()].filter((roles) => !roles.split(" ").includes(role)).length);
   });
 
-  it("that run with their owner's rights are these five, and look names up nowhere but in the catalog", async () => {
+  it("that run with their owner's rights are these nine, and look names up nowhere but in the catalog", async () => {
     const definers = (await functions()).filter(({ is_definer }) => is_definer);
     expect(definers.map(({ name }) => name)).toEqual([
       "delete_project",
+      "end_holders",
+      "note_refusals",
       "open_call",
       "put_result_card",
       "renew_call",
       "report",
+      "watched_logins",
+      "watches_holders",
     ]);
     for (const { settings } of definers) expect(settings).toContain("search_path=pg_catalog, pg_temp");
   });

@@ -19,11 +19,12 @@ export const THREATS: readonly Threat[] = [
   { threat: "The API without a key, or with the wrong one", holds: "Roles per route; one 401 for all; Host and Origin are checked on loopback, too", tests: [`${SERVER}/rights.test.ts`, `${SERVER}/http-edge.test.ts`] },
   { threat: "A flood", holds: "Buckets per key and address, caps on streams and bodies, time limits on slow clients", tests: [`${SERVER}/http-edge.test.ts`, `${SERVER}/sockets.test.ts`, `${SERVER}/event-routes.test.ts`] },
   { threat: "Requests inwards (SSRF)", holds: "Public addresses only, checked on the address that is dialed; redirects are asked again and lose the caller's headers", tests: [`${EXECUTOR}/net/check-url.test.ts`, `${EXECUTOR}/net/rebinding.test.ts`, `${EXECUTOR}/net/http-call.test.ts`] },
-  { threat: "Arguments that leave their slot in an API call", holds: "Server and credentials come from the definition; values are encoded; credentials go to granted hosts only", tests: [`${EXECUTOR}/openapi/operation-call.test.ts`, `${EXECUTOR}/openapi/credential-grants.test.ts`] },
+  { threat: "Arguments that leave their slot in an API call", holds: "Server and credentials come from the definition; values are encoded; credentials go out with granted operations only", tests: [`${EXECUTOR}/openapi/operation-call.test.ts`, `${EXECUTOR}/openapi/credential-grants.test.ts`, "tests/tools/credential-operations.test.ts"] },
   { threat: "Answers that explode", holds: "Bytes are counted on the wire and unpacked; a ratio, a time and a size end it", tests: [`${EXECUTOR}/net/http-call.test.ts`] },
   { threat: "Secrets that come out again", holds: "A canary is looked for in every table, log, message, answer and stream of a process, in every usual written form", tests: ["tests/tools/secrets.test.ts", `${EXECUTOR}/openapi/credential-echo.test.ts`] },
   { threat: "Paths and links out of a workdir", holds: "Opened name by name from the directory, no link followed, checked again; swaps, hard links, FIFOs, twins", tests: [`${EXECUTOR}/builtins/file-system.test.ts`] },
   { threat: "A command of a model", holds: "bubblewrap or off; groups are killed, output is cut. The confined tests run where bubblewrap works", tests: [`${EXECUTOR}/builtins/bash.test.ts`] },
+  { threat: "A command that takes the machine's memory or disk with many processes, or uses a descriptor that the host was handed", holds: "one bound for all its processes (control group, watched total); no descriptor but three; no user namespace", tests: [`${EXECUTOR}/shell/totals.test.ts`] },
   { threat: "A tool that loops, floods, exits or eats memory", holds: "`isolated` bounds it; it ends its own call only", tests: ["tests/tools/hostile.test.ts", "tests/tools/host-isolation.test.ts"] },
   { threat: "Schemas, patterns and documents that explode", holds: "Limits before parsing; patterns run in linear time or not at all", tests: ["tests/security/gates.test.ts", "packages/tool/src/catalog/pattern.test.ts", "packages/tool/src/resources/yaml-gate.test.ts"] },
   { threat: "Prototype pollution", holds: "`__proto__` is refused at every gate; after each a fresh object is what it was", tests: ["tests/security/gates.test.ts"] },
@@ -62,7 +63,7 @@ export const NOT_BUILT: readonly NotBuilt[] = [
   },
   {
     what: "A console in a browser.",
-    why: "The API serves documents and problems, no page. The command line shows what it prints without control characters.",
+    why: "The API serves documents and problems, no page. Whatever the command prints, also into a pipe or a log, control characters and invisible ones in it are escaped.",
   },
   {
     what: "A sandbox for enemies in the same user.",

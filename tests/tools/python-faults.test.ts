@@ -154,7 +154,7 @@ describe("the Python executor over HTTP", () => {
 
 describe("the Python executor that hears its commands on NATS", () => {
   async function start(nats = inject("natsUrl")) {
-    const started = python("executor_nats", ["--nats", nats]);
+    const started = python("executor_nats", ["--nats", nats, "--project", hosted.project]);
     await waitFor(() => started.printed().includes("listening"), { what: "it to listen" });
     return started;
   }

@@ -29,7 +29,7 @@ beforeAll(async () => {
     },
   ]);
   const key = await world.executorKey(hosted.project, target);
-  args = ["--nats", inject("natsUrl"), "--key", key, "--target", target];
+  args = ["--nats", inject("natsUrl"), "--key", key, "--project", hosted.project, "--target", target];
 });
 afterEach(async () => {
   for (const child of running.splice(0)) if (child.exit === null) await child.terminate();

@@ -1,6 +1,14 @@
 // The seed's handler skeleton, on the low-level API, in a process of its own kind: bus and kernel, no @tessera/tool.
 
-import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
+import {
+  buildNatsIngressContext,
+  CardBox,
+  parseSubject,
+  publishToolResultReport,
+  subscribeToolCommands,
+  ToolResultBuilder,
+  ToolResultContext,
+} from "@tessera/executor/wire";
 import type { Subscription } from "@tessera/kernel";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -42,6 +50,53 @@ const example = (args: Record<string, string | number | boolean>) => ({
   author_id: "tool.example",
   target_subject: `cg.v1r4.${world.project}.public.cmd.tool.example.run`,
   arguments: args,
+});
+
+describe("a handler that builds its payload by hand", () => {
+  it("and gives a status that is none settles its call as failed at once, and is told", async () => {
+    const { kernel, clock, bus, ids } = world;
+    const cardbox = new CardBox({ port: kernel, clock, executor: "raw-2", principal: "raw" });
+    const answers: unknown[] = [];
+    const careless = await subscribeToolCommands({
+      bus,
+      kernel,
+      clock,
+      target: "careless",
+      cardbox,
+      async handler(msg) {
+        const raw = JSON.parse(new TextDecoder().decode(msg.data));
+        const parts = parseSubject(msg.subject);
+        if (parts === null) throw new Error("invalid subject");
+        const { ctx: targetCtx, payload: cmdData } = buildNatsIngressContext(msg.headers, raw, parts, { ids });
+        const [card] = await cardbox.getCards([String(cmdData.tool_call_card_id)], { projectId: world.project });
+        const ctx = ToolResultContext.fromCmdData({ ctx: targetCtx, cmdData, toolCallMeta: card?.metadata ?? {} });
+        const author = { authorId: "tool.careless", functionName: "careless" };
+        const { payload, resultCard } = new ToolResultBuilder(ctx, author).build({ status: "success", result: 7 });
+        await cardbox.saveCard(resultCard);
+        const sourceCtx = targetCtx.evolve({ agent_id: "tool.careless", agent_turn_id: "", step_id: null });
+        const said = { ...payload, status: "OK" };
+        answers.push(await publishToolResultReport({ cardbox, sourceCtx, targetCtx, payload: said }));
+      },
+      onWarning: (warning) => warnings.push(warning),
+    });
+    try {
+      const call = await world.commit({
+        ...example({}),
+        tool_name: "careless",
+        author_id: "tool.careless",
+        target_subject: `cg.v1r4.${world.project}.public.cmd.tool.careless.run`,
+      });
+      expect(await world.resultOf(call.tool_call_id)).toMatchObject({
+        status: "failed",
+        result: 7,
+        error: { code: "invalid_status", detail: { warning: { code: "schema_invalid" } } },
+      });
+      await waitFor(() => answers.length > 0, { what: "the handler's answer" });
+      expect(answers).toMatchObject([{ outcome: "accepted", warning: { code: "schema_invalid" } }]);
+    } finally {
+      await careless.stop();
+    }
+  });
 });
 
 describe("the seed's handler", () => {

@@ -7,7 +7,7 @@ import { Agent } from "undici";
 
 export interface Upstream {
   readonly dispatcher: Agent;
-  readonly seen: { readonly url: string; readonly headers: IncomingHttpHeaders }[];
+  readonly seen: { readonly method: string; readonly url: string; readonly headers: IncomingHttpHeaders }[];
   close(): Promise<void>;
 }
 
@@ -17,7 +17,7 @@ export async function startUpstream(
 ): Promise<Upstream> {
   const seen: Upstream["seen"] = [];
   const server = createServer((incoming, response) => {
-    const request = { url: incoming.url ?? "", headers: incoming.headers };
+    const request = { method: incoming.method ?? "", url: incoming.url ?? "", headers: incoming.headers };
     seen.push(request);
     const { status = 200, body } = answer(request);
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));

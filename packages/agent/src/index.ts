@@ -33,7 +33,6 @@ export type {
 export { createModels } from "./models/index.ts";
 export {
   type AgentProfile,
-  type DelegationPolicy,
   type ModelSpec,
   type SwarmMembership,
   type ValueSource,
@@ -58,4 +57,4 @@ export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from
 export { ensureInstance, type Instance } from "./runtime/instances.ts";
 export { traceEnqueue } from "./telemetry/telemetry.ts";
 export { createTranscript, projectTranscript } from "./transcript/index.ts";
-export { startUiWorker, UI_WORKER_TARGET, type UiWorker } from "./ui/index.ts";
+export { createUiActions, startUiWorker, UI_WORKER_TARGET, type UiWorker } from "./ui/index.ts";

@@ -4,7 +4,7 @@
 //   P1. One shape for a Goondan Agent (with its Model and Swarm) and a CommonGround profile.
 //   P2. No secret is in it: a key is named by its environment variable and read when the model is called.
 
-import type { JsonObject, JsonValue } from "@tessera/protocol";
+import type { DelegationPolicy, JsonObject, JsonValue, ToolDelegationPolicy } from "@tessera/protocol";
 
 /** `value`, or where to find it. The second form is the only one for secrets. */
 export type ValueSource = { readonly value: string } | { readonly valueFrom: { readonly env: string } };
@@ -20,12 +20,6 @@ export interface ModelSpec {
   readonly options?: JsonObject;
   /** temperature, maxTokens, topP, … */
   readonly params?: JsonObject;
-}
-
-export interface DelegationPolicy {
-  readonly target_tags: readonly string[];
-  /** Null: any profile; an empty list: none. */
-  readonly target_profiles: readonly string[] | null;
 }
 
 export interface SwarmMembership {
@@ -54,8 +48,15 @@ export interface AgentProfile {
   /** At least one of these must have succeeded before the turn may end; empty: no such rule. */
   readonly required_tools: readonly string[];
   readonly delegation_policy: DelegationPolicy | null;
+  /** What the code of its tools may reach through ctx.runtime; absent: no limit of the agent's. */
+  readonly tool_delegation_policy?: ToolDelegationPolicy;
   readonly max_steps: number;
-  readonly extensions: readonly { readonly name: string; readonly config: JsonValue }[];
+  /** Without `on_error` each layer's own counts, and one that cannot be registered ends the turn. */
+  readonly extensions: readonly {
+    readonly name: string;
+    readonly config: JsonValue;
+    readonly on_error?: "fail" | "skip";
+  }[];
   readonly swarm: SwarmMembership | null;
 }
 

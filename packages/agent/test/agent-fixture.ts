@@ -305,6 +305,14 @@ export class AgentFixture {
     return await this.kernel.reads.boxCards(this.project, String(turn?.output_box_id));
   }
 
+  /** The sweeper's next look is at every call that waits, and not only at those that are due. */
+  async makeCallsDue(): Promise<void> {
+    await this.#store.database.query(
+      "update state.calls set due_at = clock_timestamp() where project_id = $1 and wait_status = 'waiting'",
+      [this.project],
+    );
+  }
+
   async expectSafe(): Promise<void> {
     expect((await verifyStore(this.#store.database, { only: "safety" })).violations).toEqual([]);
   }

@@ -39,9 +39,18 @@ export function useExtensionBench(): void {
 
 /** A host of extensions whose logs are kept. */
 export function host(...extensions: ExtensionModule[]): ExtensionHost {
+  return hostWith({}, ...extensions);
+}
+
+export function hostWith(
+  options: Partial<Parameters<typeof createExtensionHost>[0]>,
+  ...extensions: ExtensionModule[]
+): ExtensionHost {
   return createExtensionHost({
     extensions,
     kernel: fx.kernel,
+    clock: fx.clock,
+    ...options,
     onLog: ({ extension, level, message }) => void logs.push(`${extension} ${level} ${message}`),
     onWarning: (warning) => void fx.warnings.push(warning),
   });

@@ -2,7 +2,8 @@
 // The `tessera` command. Plain JavaScript, because the Node that starts it may be too old for what follows: then the Node
 // that npm installed with this package (an optional dependency, one package per platform) takes over.
 //
-//   B1. Arguments, streams, signals and the exit code pass through unchanged.
+//   B1. Arguments, streams, signals and the exit code pass through unchanged. SIGKILL cannot be passed on: the process that took
+//       over notices that its pipe from here is closed (src/launcher-watch.ts), and ends.
 //   B2. Without a usable Node it says which is needed and exits 3 (configuration), in the form of every other failure.
 //   B3. Compiled sources are kept in the user's own cache, which more than halves a short command. A cache that cannot be
 //       used costs only that.
@@ -18,7 +19,7 @@ import { fileURLToPath } from "node:url";
 const NODE_MIN = [22, 18];
 const EXIT_CONFIGURATION = 3;
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
-/** Set for the process that takes over, so that it never looks for another one. */
+/** Set for the process that takes over, so that it never looks for another one, and knows of its pipe. */
 const TOOK_OVER = "TESSERA_NODE_TOOK_OVER";
 
 function isNewEnough(version) {
@@ -41,9 +42,10 @@ function findPinnedNode() {
 
 function handOver(node) {
   const child = spawn(node, [fileURLToPath(import.meta.url), ...process.argv.slice(2)], {
-    stdio: "inherit",
+    stdio: ["inherit", "inherit", "inherit", "pipe"], // the last one is never written to (B1)
     env: { ...process.env, [TOOK_OVER]: "1" },
   });
+  child.stdio[3]?.on("error", () => {}); // the process that took over has ended
   for (const signal of SIGNALS) process.on(signal, () => child.kill(signal));
   child.once("error", (error) => refuse(`${node} could not be started (${error.message})`));
   child.once("exit", (code, signal) => {
@@ -56,14 +58,20 @@ function handOver(node) {
   });
 }
 
+/** A path may hold characters that act on a terminal; the gate of the command's own output cannot be loaded here. */
+function visible(text) {
+  const shown = (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`;
+  return text.replace(/(?!\n)[\p{Cc}\p{Bidi_Control}]/gu, shown);
+}
+
 /** B2 */
 function refuse(why) {
   const needed = `Node ${NODE_MIN.join(".")} or newer`;
   const message = `this is Node ${process.versions.node} at ${process.execPath}; ${needed} is needed, and ${why}`;
   const todo = `Install ${needed}, or run npm ci where Tessera is: it brings one along.`;
   const error = { code: "unsupported_version", message, todo };
-  if (process.argv.includes("--json")) process.stdout.write(`${JSON.stringify({ ok: false, error })}\n`);
-  else process.stderr.write(`tessera: ${message}\n  code        ${error.code}\n  what to do  ${todo}\n`);
+  if (process.argv.includes("--json")) process.stdout.write(visible(`${JSON.stringify({ ok: false, error })}\n`));
+  else process.stderr.write(visible(`tessera: ${message}\n  code        ${error.code}\n  what to do  ${todo}\n`));
   process.exitCode = EXIT_CONFIGURATION;
 }
 

@@ -19,7 +19,7 @@ function agentOf(agent_id: string, change: Partial<Agent> = {}): Agent {
   };
 }
 
-it("those at work come first; helpers of one name are told apart by instance and owner; ids are cut only on a terminal", () => {
+it("those at work come first; helpers of one name are told apart by instance and owner", () => {
   const long = `agent_${"0".repeat(30)}7`;
   const planner = agentOf("p", { metadata: { agent_name: "planner", instance_key: "default" } });
   const helper = agentOf(long, {
@@ -31,10 +31,10 @@ it("those at work come first; helpers of one name are told apart by instance and
     ["p", "idle"],
     [long, "running"],
   ]);
-  const rows = agentRows([planner, helper], doing, false);
+  const rows = agentRows([planner, helper], doing);
   expect(rows).toMatchObject([
     { agent: "helper", instance: "fork-1", owner: "planner", doing: "running", agent_id: long },
     { agent: "planner", instance: "default", owner: null, doing: "idle" },
   ]);
-  expect(agentRows([helper], doing, true)[0]).toMatchObject({ agent_id: "…000000000000007", owner: "p" });
+  expect(agentRows([helper], doing)[0]).toMatchObject({ agent_id: long, owner: "p" });
 });

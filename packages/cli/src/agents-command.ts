@@ -1,15 +1,14 @@
 // tessera agents ls: the agents of a project, what they do now, and the profiles that new ones are made from.
 
 import type { Agent, Client } from "@tessera/client";
-import { alignRows } from "./align-rows.ts";
 import { allPages } from "./all-pages.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { ApiFlags } from "./flags.ts";
+import { type Line, labelled, type Terminal } from "./printing-gate.ts";
 import { listOfProject } from "./project-access.ts";
-import type { Terminal } from "./run-cli.ts";
+import { shortTime } from "./short-time.ts";
 
-const ID_CHARS_MAX = 16;
 const IDLE = "idle";
 
 type Profile = Awaited<ReturnType<Client["listProfiles"]>>["profiles"][number];
@@ -33,9 +32,9 @@ export async function agentsLsCommand(flags: ApiFlags, terminal: Terminal): Prom
     terminal.out(`${JSON.stringify({ ok: true, project, agents: known, profiles })}\n`);
     return EXIT.ok;
   }
-  if (agents.length > 0) terminal.out(alignRows(agentRows(agents, doing, terminal.isOutWatched)));
+  if (agents.length > 0) terminal.out([{ rows: agentRows(agents, doing), ids: ["instance", "agent_id"] }]);
   else terminal.out(`no agent of project ${project} has been at work\n`);
-  terminal.err(profilesText(profiles));
+  terminal.err([profilesText(profiles)]);
   return EXIT.ok;
 }
 
@@ -49,10 +48,9 @@ export function nameOf({ agent_id, metadata, display_name }: Agent): string {
   return typeof agent_name === "string" ? agent_name : (display_name ?? agent_id);
 }
 
-/** Those at work first, the newest first among their like. On a terminal ids are cut, so that a row fits into a line. */
-export function agentRows(agents: readonly Agent[], doing: ReadonlyMap<string, string>, isCut: boolean) {
+/** Those at work first, the newest first among their like. */
+export function agentRows(agents: readonly Agent[], doing: ReadonlyMap<string, string>) {
   const names = new Map(agents.map((agent) => [agent.agent_id, nameOf(agent)]));
-  const shown = (id: string) => (isCut && id.length > ID_CHARS_MAX ? `…${id.slice(1 - ID_CHARS_MAX)}` : id);
   const isIdle = ({ agent_id }: Agent) => (doing.get(agent_id) ?? IDLE) === IDLE;
   return agents
     .toSorted((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || (a.created_at < b.created_at ? 1 : -1))
@@ -61,19 +59,20 @@ export function agentRows(agents: readonly Agent[], doing: ReadonlyMap<string, s
       const { instance_key } = (agent.metadata ?? {}) as { readonly instance_key?: unknown };
       const owner = owner_agent_id === null ? null : names.get(owner_agent_id);
       return {
-        agent: shown(nameOf(agent)),
-        instance: typeof instance_key === "string" ? shown(instance_key) : null,
+        agent: nameOf(agent),
+        instance: typeof instance_key === "string" ? instance_key : null,
         doing: doing.get(agent_id) ?? null,
-        owner: owner === undefined ? shown(owner_agent_id ?? "") : owner,
+        owner: owner === undefined ? owner_agent_id : owner,
         worker: worker_target,
-        agent_id: shown(agent_id),
-        created_at,
+        created: shortTime(created_at),
+        agent_id,
       };
     });
 }
 
-function profilesText(profiles: readonly Profile[]): string {
+function profilesText(profiles: readonly Profile[]): Line {
   const names = profiles.map(({ name }) => name).join(", ");
-  if (names !== "") return `  a task can be given to: ${names}\n`;
-  return "  what to do  Define agents in a bundle, then: tessera start DIR, or tessera run DIR --input TEXT.\n";
+  if (names !== "") return { line: [`  a task can be given to: ${names}`], hang: 4 };
+  const todo = "Define agents in a bundle, then: `tessera start DIR`, or `tessera run DIR --input TEXT`.";
+  return labelled("what to do", todo);
 }

@@ -17,7 +17,7 @@ export interface ApiProblem extends Error {
   readonly retryAfterMs: number | null;
 }
 
-const STORE_CODES: ReadonlySet<string> = new Set(["storage_error", "upstream_unavailable"]);
+const STORE_CODES: ReadonlySet<string> = new Set(["storage_error", "storage_busy", "upstream_unavailable"]);
 const STORE_TODO = "Wait until the server is whole again (its /health says what is wrong), then repeat.";
 const AWAY_CODES: ReadonlySet<string> = new Set(["upstream_unavailable", "timeout"]);
 const BY_STATUS: Readonly<Record<number, { readonly exitCode: ExitCode; readonly todo: string }>> = {

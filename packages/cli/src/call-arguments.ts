@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { ARGUMENTS_BYTES_MAX, CGError, isJsonObject, type JsonObject, parseJson } from "@tessera/protocol";
 import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 const WANTED = "--arguments must be one JSON object, @file with one, or - for stdin";
 

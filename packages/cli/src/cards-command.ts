@@ -1,14 +1,13 @@
 // tessera cards show: one card, as the store has it.
 
-import { isJsonObject } from "@tessera/protocol";
+import { isJsonObject, visibleLine } from "@tessera/protocol";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 import { checkId } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
-import { visibleText } from "./visible-text.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   checkId("<card-id>", cardId);
@@ -29,10 +28,13 @@ export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal
   const { content, metadata, ...facts } = card;
   const lines = Object.entries(facts)
     .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name.padEnd(14)}${typeof value === "string" ? value : JSON.stringify(value)}\n`);
+    .map(
+      ([name, value]) =>
+        `${name.padEnd(14)}${visibleLine(typeof value === "string" ? value : JSON.stringify(value))}\n`,
+    );
   const lineage = isJsonObject(metadata) ? `\nmetadata\n${JSON.stringify(metadata, null, 2)}\n` : "";
   const text = isJsonObject(content) && typeof content.text === "string" && Object.keys(content).length === 1;
   const body = text ? `${content.text}\n` : `${JSON.stringify(content, null, 2)}\n`;
-  terminal.out(visibleText(`${lines.join("")}${lineage}\ncontent\n${body}`));
+  terminal.out(`${lines.join("")}${lineage}\ncontent\n${body}`);
   return EXIT.ok;
 }

@@ -18,7 +18,7 @@ import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 import { checkId } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { chooseServer } from "./server-flags.ts";
 
 export type Clock = Node["clock"];

@@ -21,8 +21,8 @@ import { doctorText } from "./doctor-text.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { describeFailure } from "./failure.ts";
 import type { ApiFlags } from "./flags.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { redact } from "./redact.ts";
-import type { Terminal } from "./run-cli.ts";
 
 export interface DoctorFlags extends Omit<ApiFlags, "project"> {
   /** Undefined unless it was given. */
@@ -65,10 +65,7 @@ export async function doctorCommand(
   const failed = checks.filter(({ status }) => status === "fail");
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: failed.length === 0, checks, settings })}\n`);
-  } else {
-    const isColoured = terminal.isOutWatched && !env.NO_COLOR;
-    terminal.out(doctorText(checks, settings, { isColoured, isAll: flags.all === true }));
-  }
+  } else terminal.out(doctorText(checks, settings, { isAll: flags.all === true }));
   if (failed.length === 0) return EXIT.ok;
   return failed.some(({ fault }) => fault === "configuration") ? EXIT.configuration : EXIT.unreachable; // D1
 }

@@ -1,11 +1,10 @@
 // What doctor found, for people: one line for each check, under it what to do.
 
+import { visibleLine } from "@tessera/protocol";
 import type { Check } from "@tessera/runtime";
-import { alignRows } from "./align-rows.ts";
-import { coloured } from "./validate-formats.ts";
-import { visibleLine } from "./visible-text.ts";
+import { type Colour, type Line, sentence, type Table, type Text } from "./printing-gate.ts";
 
-const COLOURS: Readonly<Record<Check["status"], number>> = { ok: 32, warn: 33, fail: 31 };
+const COLOURS: Readonly<Record<Check["status"], Colour>> = { ok: "green", warn: "yellow", fail: "red" };
 const STATUS_WIDTH = 4;
 
 /** A setting and where its value comes from. Secrets are not in it. */
@@ -18,26 +17,27 @@ interface ShownSetting {
 export function doctorText(
   checks: readonly Check[],
   settings: readonly ShownSetting[],
-  { isColoured, isAll }: { readonly isColoured: boolean; readonly isAll: boolean },
-): string {
+  { isAll }: { readonly isAll: boolean },
+): Text {
   const width = Math.max(...checks.map(({ name }) => name.length));
-  const lines = checks.map(({ name, status, found, fix }) => {
-    const mark = coloured(status.padEnd(STATUS_WIDTH), COLOURS[status], isColoured);
-    const todo = fix === null ? "" : `${" ".repeat(STATUS_WIDTH + width + 4)}→ ${visibleLine(fix)}\n`;
-    return `${mark}  ${name.padEnd(width)}  ${visibleLine(found)}\n${todo}`;
+  const hang = STATUS_WIDTH + width + 4;
+  const lines = checks.flatMap(({ name, status, found, fix }): Line[] => {
+    const mark = { text: status.padEnd(STATUS_WIDTH), colour: COLOURS[status] };
+    const said = { line: [mark, `  ${name.padEnd(width)}  ${visibleLine(found)}`], hang };
+    return fix === null ? [said] : [said, { line: [`${" ".repeat(hang)}→ ${visibleLine(fix)}`], hang: hang + 2 }];
   });
-  return `${lines.join("")}\n${settingsText(settings, isAll)}${doctorSum(checks)}\n`;
+  return [...lines, "\n", ...settingsText(settings, isAll), `${doctorSum(checks)}\n`];
 }
 
-function settingsText(settings: readonly ShownSetting[], isAll: boolean): string {
-  if (settings.length === 0) return "";
+function settingsText(settings: readonly ShownSetting[], isAll: boolean): (string | Table | Line)[] {
+  if (settings.length === 0) return [];
   const shown = settings.filter(({ source }) => isAll || source !== "default");
   const rows = shown.map((each) => ({ ...each, value: each.value || null }));
-  const table = rows.length === 0 ? "" : `Settings:\n${alignRows(rows, "  ")}`;
+  const table = rows.length === 0 ? [] : ["Settings:\n", { rows, indent: "  " }];
   const left = settings.length - shown.length;
-  if (left === 0) return `${table}\n`;
-  const more = shown.length === 0 ? `All ${left} settings are at their defaults` : `${left} more at their defaults`;
-  return `${table}${shown.length === 0 ? "" : "  "}${more}; --all shows them\n\n`;
+  if (left === 0) return [...table, "\n"];
+  const more = shown.length === 0 ? `All ${left} settings are at their defaults` : `  ${left} more at their defaults`;
+  return [...table, sentence(`${more}; --all shows them`), "\n"];
 }
 
 export function doctorSum(checks: readonly Check[]): string {

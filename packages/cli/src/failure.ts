@@ -31,6 +31,10 @@ const BY_KIND: Readonly<Record<string, Advice>> = {
     exitCode: EXIT.unreachable,
     todo: "Check that the database runs and that the address is right, then repeat.",
   },
+  read_only: {
+    exitCode: EXIT.unreachable,
+    todo: "Make the database writable, or name its primary, then repeat.",
+  },
   connection_lost: { exitCode: EXIT.unreachable, todo: "Repeat: commands are safe to repeat." },
   forbidden: { exitCode: EXIT.configuration, todo: "Check user, password and rights of the role in the URL." },
   missing_bundle: {

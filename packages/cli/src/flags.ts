@@ -24,9 +24,11 @@ export interface HostFlags extends ProjectFlags {
   readonly workspaces?: string;
   readonly builtins?: string;
   readonly allowUnconfinedShell?: boolean;
+  readonly hideProcesses?: boolean;
   readonly concurrency?: string;
   readonly lease?: string;
   readonly envAllow?: string;
+  readonly credentials?: string;
 }
 
 export function addStoreFlags(command: Command): Command {
@@ -58,9 +60,14 @@ export function addHostFlags(command: Command): Command {
     .option("--workspaces <dir>", "where agents' working directories lie (default: beside the store)")
     .option("--builtins <names>", "built-in tools to offer, separated by commas: bash, file-system, http-fetch, …")
     .option("--env-allow <names>", "the only variables that tools may be given, by commas (or TESSERA_ENV_ALLOW)")
+    .option(
+      "--credentials <grants>",
+      "operations that a credential may go out with, by commas (or TESSERA_CREDENTIALS)",
+    )
     .option("--concurrency <number>", "how many turns, and calls of each target, run at once (default 16)")
-    .option("--lease <seconds>", "how soon others take over from a process that was killed")
-    .option("--allow-unconfined-shell", "let bash run without a sandbox where none can be made");
+    .option("--lease <seconds>", "how soon others take over from a process that was killed (default 15)")
+    .option("--allow-unconfined-shell", "let bash run without a sandbox where none can be made")
+    .option("--hide-processes", "hide all other processes from isolated tools (needs bubblewrap)");
 }
 
 /** For a flag that may be repeated. */

@@ -15,7 +15,7 @@ import {
 } from "@tessera/runtime";
 import { usageError } from "./failure.ts";
 import type { HostFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 export interface HostSettings<Flags extends HostFlags> {
   /** With the project, and the store or server, that are in effect, whoever said so. */

@@ -9,13 +9,13 @@ import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { visibleLine } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 import { DOTTED, TEMPLATES, TEMPLATES_DIRECTORY, type TemplateName } from "./init-templates.ts";
 import { quoted } from "./paste-command.ts";
-import type { Terminal } from "./run-cli.ts";
+import { sentence, type Terminal, type Text } from "./printing-gate.ts";
 import { shownPath } from "./validate-path.ts";
-import { visibleLine } from "./visible-text.ts";
 
 export interface InitFlags {
   readonly template: TemplateName;
@@ -61,7 +61,7 @@ async function writeTemplate(template: TemplateName, directory: string, isForced
 }
 
 /** I3 */
-function writtenText(shown: string, template: TemplateName, files: readonly string[], tessera: string): string {
+function writtenText(shown: string, template: TemplateName, files: readonly string[], tessera: string): Text {
   const at = quoted(shown);
   const { input } = TEMPLATES[template];
   const store = quoted(join(shown, "store"));
@@ -74,9 +74,9 @@ function writtenText(shown: string, template: TemplateName, files: readonly stri
           `${tessera} run --data ${store} --input ${quoted(input)}   # in a third one`,
         ]
       : [`${tessera} run ${at} --input ${quoted(input)}`, `${tessera} dev ${at}`];
-  const lines = [`${tessera} validate ${at}`, ...next].map((command) => `  ${command}\n`);
-  const list = files.map((file) => `  ${join(shown, file)}\n`).join("");
-  return visibleLineBreaks(`wrote ${template}, ${TEMPLATES[template].about}:\n${list}\nNext:\n${lines.join("")}`);
+  const lines = [`${tessera} validate ${at}`, ...next].map((command) => `  ${visibleLine(command)}\n`);
+  const list = files.map((file) => `  ${visibleLine(join(shown, file))}\n`).join("");
+  return [sentence(`wrote ${template}, ${TEMPLATES[template].about}:`), `${list}\nNext:\n${lines.join("")}`];
 }
 
 /** Its path where no `tessera` is on PATH: there npx would offer a package of that name that is not this one. */
@@ -85,10 +85,6 @@ export function calledAs(started: string | undefined, { PATH = "", npm_command }
   const isOnPath = PATH.split(delimiter).some((place) => place !== "" && existsSync(join(place, "tessera")));
   if (isOnPath || started === undefined || !/^tessera(?:\.js)?$/.test(basename(started))) return "tessera";
   return quoted(shownPath(started));
-}
-
-function visibleLineBreaks(text: string): string {
-  return text.split("\n").map(visibleLine).join("\n");
 }
 
 function notEmpty(shown: string, there: readonly string[]) {

@@ -1,7 +1,6 @@
 // tessera keys create, ls, rm: API keys of a store. The text of a key is shown once, when it is made.
 
 import type { ApiKey } from "@tessera/client";
-import { alignRows } from "./align-rows.ts";
 import { allPages } from "./all-pages.ts";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
@@ -9,8 +8,8 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import { checkId, readChoice, readNumber } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
+import { labelled, sentence, type Terminal } from "./printing-gate.ts";
 import { inNewProject } from "./project-access.ts";
-import type { Terminal } from "./run-cli.ts";
 
 export interface KeyListFlags extends ApiFlags {
   readonly allProjects?: boolean;
@@ -59,7 +58,7 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
   else {
     terminal.out(`${text}\n`);
     const where = project_id === null ? "all projects" : `project ${project_id}`;
-    terminal.err(`made key ${key_id}: ${role} of ${where}; its text is shown this once and kept nowhere\n`);
+    terminal.err([sentence(`made key ${key_id}: ${role} of ${where}; its text is shown this once and kept nowhere`)]);
   }
   return EXIT.ok;
 }
@@ -70,11 +69,13 @@ export async function keysLsCommand(flags: KeyListFlags, terminal: Terminal): Pr
   const counts = ({ project_id }: ApiKey) => project_id === null || project_id === flags.project;
   const keys = flags.allProjects === true ? all : all.filter(counts);
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, keys })}\n`);
-  else if (keys.length > 0) terminal.out(alignRows(keys.map(keyRow)));
+  else if (keys.length > 0) terminal.out([{ rows: keys.map(keyRow) }]);
   else {
     const where = flags.allProjects === true ? "this store" : `project ${flags.project}`;
     terminal.out(`${where} has no keys\n`);
-    terminal.err("  what to do  Make one: tessera keys create --role executor --target NAME\n");
+    terminal.err([
+      labelled("what to do", "Make one: ", { whole: "tessera keys create --role executor --target NAME" }),
+    ]);
   }
   return EXIT.ok;
 }

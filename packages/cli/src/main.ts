@@ -6,6 +6,8 @@
 //       nobody answers on, a timer) does not keep the process.
 
 import { EXIT } from "./exit-codes.ts";
+import { endWithLauncher } from "./launcher-watch.ts";
+import { gated } from "./printing-gate.ts";
 import { processTerminal } from "./process-terminal.ts";
 import { runCli, tellFailure } from "./run-cli.ts";
 
@@ -14,6 +16,7 @@ const NEVER_SETTLED = 13;
 const LEFT_OPEN_MS_MAX = 2_000;
 
 export async function main(): Promise<void> {
+  endWithLauncher();
   const args = process.argv.slice(2);
   const terminal = processTerminal(process, () => {
     process.removeListener("exit", onEarlyExit);
@@ -23,7 +26,11 @@ export async function main(): Promise<void> {
     if (code !== EXIT.ok && code !== NEVER_SETTLED) return;
     const message = "the process ended before the command was done";
     const todo = "Look for process.exit, or an await that never ends, in code of the bundle.";
-    tellFailure({ exitCode: EXIT.failure, code: "internal_error", message, todo }, args.includes("--json"), terminal);
+    tellFailure(
+      { exitCode: EXIT.failure, code: "internal_error", message, todo },
+      args.includes("--json"),
+      gated(terminal),
+    );
     process.exitCode = EXIT.failure; // M1
   }
   process.on("exit", onEarlyExit);

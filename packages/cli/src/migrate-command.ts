@@ -5,13 +5,18 @@ import { resolve } from "node:path";
 import { reachHolder, type Store } from "@tessera/runtime";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { StoreFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import { sentence, type Terminal } from "./printing-gate.ts";
 import { chooseStore, withStore } from "./store-flags.ts";
 
-export async function migrateCommand(flags: StoreFlags, terminal: Terminal): Promise<ExitCode> {
+export interface MigrateFlags extends StoreFlags {
+  readonly allowOlderFunctions?: boolean;
+}
+
+export async function migrateCommand(flags: MigrateFlags, terminal: Terminal): Promise<ExitCode> {
   const { data } = chooseStore(flags, terminal.env);
   if (data !== undefined && (await reachHolder(data)) !== null) return tellHeld(resolve(data), flags, terminal);
-  const { name, migrated } = await withStore(flags, "yes", terminal, async (store) => ({
+  const mode = { migrate: "yes", allowOlderFunctions: flags.allowOlderFunctions } as const;
+  const { name, migrated } = await withStore(flags, mode, terminal, async (store) => ({
     name: store.place.name,
     migrated: store.migrated as Migrated, // not null: "yes" migrates
   }));
@@ -22,20 +27,28 @@ export async function migrateCommand(flags: StoreFlags, terminal: Terminal): Pro
 /** Whoever holds a directory has migrated it before anything else. */
 function tellHeld(store: string, { json }: StoreFlags, terminal: Terminal): ExitCode {
   const says = `${store} is held by a running process, which brought it to the schema of its own build when it started`;
-  if (json === true) terminal.out(`${JSON.stringify({ ok: true, store, is_held: true, applied: [], says })}\n`);
-  else terminal.out(`${says}\n`);
+  if (json === true) terminal.out(`${JSON.stringify({ ok: true, store, is_held: true, says })}\n`);
+  else terminal.out([sentence(says)]);
   return EXIT.ok;
 }
 
 type Migrated = NonNullable<Store["migrated"]>;
 
-function migrateJson(store: string, { applied, functionsReplaced, version }: Migrated): string {
-  return `${JSON.stringify({ ok: true, store, schema: version, applied, functions_replaced: functionsReplaced })}\n`;
+function migrateJson(store: string, { applied, functionsReplaced, newerFunctionsKept, version }: Migrated): string {
+  const functions = { functions_replaced: functionsReplaced, newer_functions_kept: newerFunctionsKept !== null };
+  return `${JSON.stringify({ ok: true, store, is_held: false, schema: version, applied, ...functions })}\n`;
 }
 
-export function migrateText(store: string, { applied, functionsReplaced, version }: Migrated): string {
-  if (applied.length === 0 && !functionsReplaced) return `${store} is up to date (schema ${version})\n`;
-  const lines = [`${store} is now at schema ${version}`, ...applied.map((migration) => `  applied   ${migration}`)];
+export function migrateText(
+  store: string,
+  { applied, functionsReplaced, newerFunctionsKept, version }: Migrated,
+): string {
+  const isChanged = applied.length > 0 || functionsReplaced;
+  const lines = [`${store} is ${isChanged ? `now at schema ${version}` : `up to date (schema ${version})`}`];
+  lines.push(...applied.map((migration) => `  applied   ${migration}`));
   if (functionsReplaced) lines.push("  replaced  the functions of l0");
+  if (newerFunctionsKept !== null) {
+    lines.push("  kept      the functions of l0, which a newer build installed; --allow-older-functions replaces them");
+  }
   return `${lines.join("\n")}\n`;
 }

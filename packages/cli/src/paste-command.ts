@@ -1,7 +1,7 @@
 // Parts of a command that a person is told to paste.
 
 import type { ApiFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 /**
  * The same server or store, and project. URLs of databases may hold passwords, which are never shown: a URL that came from

@@ -1,5 +1,6 @@
 import { EventEmitter } from "node:events";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import { printed } from "./printing-gate.ts";
 import { type ProcessLike, processTerminal } from "./process-terminal.ts";
 
 class FakeStream extends EventEmitter {
@@ -31,12 +32,14 @@ function fakeProcess() {
 
 const gone = () => Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
 
-test("the first signal asks the command to stop, and a second one finds no listener", async () => {
+test("the first signal asks the command to stop, one that was passed on besides is the same, and a later one finds no listener", async () => {
   const { terminal, signals } = fakeProcess();
   const stopped = terminal.stopped();
   signals.emit("SIGTERM");
   await stopped;
-  expect([signals.listenerCount("SIGINT"), signals.listenerCount("SIGTERM")]).toEqual([0, 0]);
+  const listening = () => [signals.listenerCount("SIGINT"), signals.listenerCount("SIGTERM")];
+  expect(listening()).toEqual([1, 1]); // of the terminal, and of npm: Ctrl-C came twice
+  await vi.waitFor(() => expect(listening()).toEqual([0, 0]));
 });
 
 test("a reader that went away asks a command that can be stopped to stop, and never ends it in the middle of its drain", async () => {
@@ -44,7 +47,7 @@ test("a reader that went away asks a command that can be stopped to stop, and ne
   const stopped = terminal.stopped();
   stdout.emit("error", gone());
   await stopped;
-  terminal.out("stopping\n");
+  terminal.out(printed("stopping\n"));
   stdout.emit("error", gone());
   expect({ exits: seen.exits, written: stdout.written }).toEqual({ exits: 0, written: [] });
 });
@@ -59,7 +62,7 @@ test("a log that nobody reads any more, or whose disk is full, stops nothing", (
   const { terminal, stderr, signals, seen } = fakeProcess();
   void terminal.stopped();
   for (const error of [gone(), new Error("ENOSPC")]) stderr.emit("error", error);
-  terminal.err("on it goes\n");
+  terminal.err(printed("on it goes\n"));
   expect({ exits: seen.exits, listening: signals.listenerCount("SIGTERM") }).toEqual({ exits: 0, listening: 1 });
 });
 
@@ -71,6 +74,17 @@ test("an answer that cannot be written is an error", () => {
 test("what others print on stdout goes to stderr, so that stdout holds the command's own output and nothing else", () => {
   const { terminal, stdout, stderr } = fakeProcess();
   stdout.write("hello from a tool\n");
-  terminal.out("{}\n");
+  terminal.out(printed("{}\n"));
   expect({ out: stdout.written, err: stderr.written }).toEqual({ out: ["{}\n"], err: ["hello from a tool\n"] });
+});
+
+test("what others print passes the gate, in whole characters: nothing but plain colours acts on the terminal", () => {
+  const { stdout, stderr } = fakeProcess();
+  stdout.write("\u001b[33m1\u001b[39m \u009b31mX\u202e\n");
+  stderr.write("\u001b[2J\u001b[8mhidden\u001b[41m\n");
+  const bytes = Buffer.from("ü\u009b");
+  for (const byte of bytes) (stdout as unknown as NodeJS.WriteStream).write(Buffer.of(byte));
+  expect(stderr.written.join("")).toBe(
+    "\u001b[33m1\u001b[39m \\u009b31mX\\u202e\n\\u001b[2J\\u001b[8mhidden\\u001b[41m\nü\\u009b",
+  );
 });

@@ -1,14 +1,17 @@
 // A process as the terminal of a command: its streams, its environment, its signals.
 //
 //   T1. The first SIGINT or SIGTERM asks the command to stop. A second one finds no listener and ends the process, as
-//       signals do.
+//       signals do. Ctrl-C reaches every process of a terminal, and npm or another Node before this one passes it on: what comes
+//       within DOUBLED_MS is the same signal twice.
 //   T2. Readers that go away (`tessera turns ls | head`) are no error. Where the command can be asked to stop, it is: what it
 //       holds is given back in order. One that only answers has nobody left to answer, and ends at once.
 //   T3. A log that nobody reads any more, or whose disk is full, stops nothing.
 //   T4. stdout is the command's alone. What code of a bundle prints there (its config file, an inline tool) goes to stderr:
-//       it would spoil a deliverable, and JSON.
+//       it would spoil a deliverable, and JSON. It goes through the gate, too, except for plain colours: code may print what a
+//       stranger sent it, and `console` colours numbers.
 
-import type { Terminal } from "./run-cli.ts";
+import { StringDecoder } from "node:string_decoder";
+import { type ProcessTerminal, printed } from "./printing-gate.ts";
 
 type Input = AsyncIterable<Buffer>;
 type Output = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns"> & {
@@ -17,7 +20,7 @@ type Output = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns"> & {
 
 /** What is used of a process. */
 export interface ProcessLike {
-  readonly env: Terminal["env"];
+  readonly env: ProcessTerminal["env"];
   readonly stdin: Input;
   readonly stdout: Output;
   readonly stderr: Output;
@@ -26,13 +29,22 @@ export interface ProcessLike {
   exit(): void;
 }
 
+type Write = (text: string, ...more: readonly unknown[]) => boolean;
+
+/** Letters in a colour, bold or faint. Nothing that hides them, or moves. */
+const COLOUR = "(?:[0-4]|2[2-4]|3[0-79]|9[0-7])";
+const PLAIN_COLOURS = new RegExp(`(\\u001b\\[(?:${COLOUR}(?:;${COLOUR})*)?m)`);
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
+/** Less than between two strokes of a key. */
+const DOUBLED_MS = 150;
 
 /** `end` ends the process of a command that nobody listens to any more (T2). */
-export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): Terminal {
+export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): ProcessTerminal {
   const { env, stdin, stdout, stderr } = host;
   const write = stdout.write.bind(stdout) as (text: string) => boolean;
-  stdout.write = stderr.write.bind(stderr); // T4
+  const writeErr = stderr.write.bind(stderr) as Write;
+  stdout.write = strayWriter(writeErr) as Output["write"]; // T4
+  stderr.write = strayWriter(writeErr) as Output["write"];
   const stops = new Set<() => void>();
   let isOutGone = false;
   host.stdout.on("error", (error) => {
@@ -45,20 +57,33 @@ export function processTerminal(host: ProcessLike, end: () => void = () => host.
   return {
     env,
     out: (text) => void (isOutGone || write(text)),
-    err: (text) => void stderr.write(text),
+    err: (text) => void writeErr(text),
     input: (bytesMax) => readInput(stdin, bytesMax),
     isWatched: stderr.isTTY === true,
     isOutWatched: stdout.isTTY === true,
-    columns: () => stderr.columns,
+    columns: (stream) => (stream === "out" ? stdout : stderr).columns,
     stopped: () =>
       new Promise((resolve) => {
         const stop = () => {
-          for (const signal of SIGNALS) host.removeListener(signal, stop); // T1
+          // T1. The timer of a signal keeps no process.
+          AbortSignal.timeout(DOUBLED_MS).addEventListener("abort", () => {
+            for (const signal of SIGNALS) host.removeListener(signal, stop);
+          });
           resolve();
         };
         for (const signal of SIGNALS) host.on(signal, stop);
         stops.add(stop);
       }),
+  };
+}
+
+/** T4 */
+function strayWriter(write: Write): (chunk: string | Uint8Array, ...more: readonly unknown[]) => boolean {
+  const decoder = new StringDecoder("utf8"); // a character may lie in two chunks
+  return (chunk, ...more) => {
+    const text = typeof chunk === "string" ? chunk : decoder.write(chunk as Buffer);
+    const parts = text.split(PLAIN_COLOURS).map((part, n) => (n % 2 === 1 ? part : printed(part)));
+    return write(parts.join(""), ...more);
   };
 }
 

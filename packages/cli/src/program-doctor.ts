@@ -6,9 +6,10 @@ import { addApiFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
 
 const DOCTOR_HELP = `
-Looks at this machine, the store, the broker, who works and who may, and at a bundle if there is one. Changes nothing.
-Each check is ok, warn or fail, with what was found and what to do. Exits 0 if nothing failed, 3 if configuration is at
-fault, 4 if something cannot be reached.
+Looks at this machine, the store, the broker, who works and who may, and at a
+bundle if there is one. Changes nothing. Each check is ok, warn or fail, with
+what was found and what to do. Exits 0 if nothing failed, 3 if configuration is
+at fault, 4 if something cannot be reached.
 
 Examples:
   $ tessera doctor

@@ -5,10 +5,13 @@ import type { ProgramParts } from "./program.ts";
 import type { RunFlags } from "./run-command.ts";
 
 const RUN_HELP = `
-Everything runs in this process. The deliverable is on stdout: text as text, anything else as JSON. Steps, calls and waits
-are on stderr. Without --data or --postgres the store is in memory and thrown away. With --data a run that was
-interrupted is finished first; --resume does only that. With --json, stdout has one event per line and the answer last.
-With --url the turn is asked for on a running server, which has its own bundle, and watched from here.
+Everything runs in this process. The deliverable is on stdout: text as text,
+anything else as JSON. Steps, calls and waits are on stderr. Without --data or
+--postgres the store is in memory and thrown away. With --data a run that was
+interrupted is finished first; --resume does only that. With --json, stdout has
+one event per line and the answer last. With --url the turn is asked for on a
+running server, which has its own bundle, and watched from here; so it is where
+a process holds the directory and no bundle is found.
 
 Examples:
   $ tessera run ./bundle --input "What is new?"

@@ -6,8 +6,9 @@ import { ROLES } from "./roles.ts";
 import type { StartFlags } from "./start-command.ts";
 
 const START_HELP = `
-Prints the API's address and, unless TESSERA_API_KEY is set, a key for it. The log is JSON lines on stderr. Ctrl-C lets
-running tools finish; a second one ends at once.
+Prints the API's address and, unless TESSERA_API_KEY is set, a key for it. The
+log is JSON lines on stderr. Ctrl-C lets running tools finish; a second one ends
+at once.
 
 Examples:
   $ tessera start ./bundle --data ./store
@@ -21,6 +22,10 @@ export function addStartCommand({ program, terminal, onExit }: ProgramParts): vo
     .option("--host <address>", "where the API listens (default 127.0.0.1)")
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
     .option("--allowed-hosts <names>", "other names that the API answers to, separated by commas")
+    .option(
+      "--trusted-proxies <addresses>",
+      "proxies before the API whose X-Forwarded-For is believed, separated by commas",
+    )
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 30)")
     .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
     .addHelpText("after", START_HELP)
@@ -31,8 +36,9 @@ export function addStartCommand({ program, terminal, onExit }: ProgramParts): vo
 }
 
 const DEV_HELP = `
-\`start\` with every role, for a machine of your own: without --data or --postgres the store is in memory and thrown away.
-TESSERA_API_KEY sets the key; otherwise one is made and printed.
+\`start\` with every role, for a machine of your own: without --data or --postgres
+the store is in memory and thrown away. TESSERA_API_KEY sets the key; otherwise
+one is made and printed.
 
 Examples:
   $ tessera dev ./bundle

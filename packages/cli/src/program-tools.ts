@@ -5,9 +5,11 @@ import type { ProgramParts } from "./program.ts";
 import type { ToolCallFlags } from "./tool-call-command.ts";
 
 const CALL_HELP = `
-Without --data or --postgres the call runs on a store in memory that is thrown away. The bundle is the current directory
-if it holds one. With --url, or where a process holds the directory, that process's tools are called. The result is JSON on stdout; what the tool logs goes to stderr. With a store, a call that was not
-waited for to its end is kept: ask for it again with --turn.
+Without --data or --postgres the call runs on a store in memory that is thrown
+away. The bundle is the current directory if it holds one. With --url, or where
+a process holds the directory, that process's tools are called. The result is
+JSON on stdout; what the tool logs goes to stderr. With a store, a call that was
+not waited for to its end is kept: ask for it again with --turn.
 
 Examples:
   $ tessera tools call text-transform__trim --arguments '{"text":" hello "}'
@@ -16,7 +18,8 @@ Examples:
   $ cat job.json | tessera tools call slow__job --arguments - | jq .`;
 
 const REGISTER_HELP = `
-All files are read first: a mistake in one of them changes nothing. The same definition again changes nothing, either.
+All files are read first: a mistake in one of them changes nothing. The same
+definition again changes nothing, either.
 
 Example:
   $ tessera tools register search.yaml fetch.yaml --data ./store`;

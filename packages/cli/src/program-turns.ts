@@ -8,15 +8,17 @@ import type { TurnsTailFlags } from "./turns-tail-command.ts";
 const TURN = "its id, as `turns ls` shows it, or enough of its beginning or end";
 
 const TAIL_HELP = `
-Shows steps, calls and waits as they come, also those of turns that it starts. The deliverable is on stdout at the end.
-Ctrl-C leaves the turn running. With --json, stdout has one event per line and the answer last.
+Shows steps, calls and waits as they come, also those of turns that it starts.
+The deliverable is on stdout at the end. Ctrl-C leaves the turn running. With
+--json, stdout has one event per line and the answer last.
 
 Examples:
   $ tessera turns tail TURN --data ./store
   $ tessera turns tail TURN --url http://127.0.0.1:8099 --wait 60 --json`;
 
 const WHY_HELP = `
-One sentence on what the turn waits for in the end, and the command that would unblock it.
+One sentence on what the turn waits for in the end, and the command that would
+unblock it.
 
 Example:
   $ tessera turns why TURN --data ./store`;

@@ -6,9 +6,11 @@ import type { ValidateFlags } from "./validate-command.ts";
 import { VALIDATE_FORMATS } from "./validate-formats.ts";
 
 const VALIDATE_HELP = `
-Checks what can be known without running anything: YAML, names, references, schemas, entries and their handlers, models'
-keys. Modules of tools and extensions are imported in a child process to see what they export; a tessera.config.ts is
-imported here. A single YAML file is read as a bundle of its own. Exits 3 if there is any mistake.
+Checks what can be known without running anything: YAML, names, references,
+schemas, entries and their handlers, models' keys. Modules of tools and
+extensions are imported in a child process to see what they export; a
+tessera.config.ts is imported here. A single YAML file is read as a bundle of
+its own. Exits 3 if there is any mistake.
 
 Examples:
   $ tessera validate ./bundle

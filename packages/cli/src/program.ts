@@ -6,7 +6,9 @@ import { readFileSync } from "node:fs";
 import { BadRequest, isId } from "@tessera/protocol";
 import { Command } from "commander";
 import type { ExitCode } from "./exit-codes.ts";
-import { addServerFlags, addStoreFlags, type StoreFlags } from "./flags.ts";
+import { addServerFlags, addStoreFlags } from "./flags.ts";
+import type { MigrateFlags } from "./migrate-command.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { addCompletionCommand } from "./program-completion.ts";
 import { addDoctorCommand } from "./program-doctor.ts";
 import { addInitCommand } from "./program-init.ts";
@@ -16,7 +18,6 @@ import { addDevCommand, addStartCommand } from "./program-start.ts";
 import { addToolCommands } from "./program-tools.ts";
 import { addAgentCommands, addCardCommands, addTurnCommands } from "./program-turns.ts";
 import { addValidateCommand } from "./program-validate.ts";
-import type { Terminal } from "./run-cli.ts";
 import type { VerifyFlags } from "./verify-command.ts";
 
 /** What a group of commands is built on. */
@@ -29,9 +30,14 @@ export interface ProgramParts {
 const EXIT_CODES = `
 Exit codes:
   0 ok   1 failure   2 usage   3 configuration   4 unreachable
-  5 the tool or turn failed   6 still waiting   7 outcome unknown`;
+  5 the tool or turn failed   6 still waiting   7 outcome unknown
+  8 its event loop stood still`;
 
 const MIGRATE_HELP = `
+Functions of a newer build are kept, because they serve older builds, too. With
+--allow-older-functions this build's take their place: processes of newer builds
+then stop taking work.
+
 Examples:
   $ tessera migrate --data ./store
   $ tessera migrate --postgres postgres://me@localhost:5432/tessera --json`;
@@ -96,8 +102,9 @@ export function helpFor(program: Command, args: readonly string[]): string {
 function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {
   addStoreFlags(program.command("migrate").copyInheritedSettings(program))
     .description("bring a store to the schema of this build, and say what was done")
+    .option("--allow-older-functions", "put the functions of this build over those of a newer one")
     .addHelpText("after", MIGRATE_HELP)
-    .action(async (flags: StoreFlags) => {
+    .action(async (flags: MigrateFlags) => {
       const { migrateCommand } = await import("./migrate-command.ts"); // P1
       onExit(await migrateCommand(flags, terminal));
     });

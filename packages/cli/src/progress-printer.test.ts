@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
+import { gated, type ProcessTerminal } from "./printing-gate.ts";
 import { createProgressPrinter } from "./progress-printer.ts";
-import type { Terminal } from "./run-cli.ts";
 
-function printer(given: Partial<Terminal> = {}, isJson = false) {
+function printer(given: Partial<ProcessTerminal> = {}, isJson = false) {
   const printed = { out: "", err: "" };
-  const terminal: Terminal = {
+  const terminal = gated({
     env: { NO_COLOR: "1" },
     out: (text) => {
       printed.out += text;
@@ -18,7 +18,7 @@ function printer(given: Partial<Terminal> = {}, isJson = false) {
     columns: () => 40,
     stopped: () => new Promise(() => undefined),
     ...given,
-  };
+  });
   return { printed, printer: createProgressPrinter(terminal, { isJson, nowMs: () => 0 }) };
 }
 

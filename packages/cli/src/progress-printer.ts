@@ -4,10 +4,9 @@
 //   L2. With --json every event is one line of JSON on stdout, and nothing else is said.
 //   L3. A pipe, a dumb terminal and a log get lines only.
 
+import { columnsOf, type Line, type Terminal } from "./printing-gate.ts";
 import { openLine, progressLine } from "./progress-text.ts";
-import type { Terminal } from "./run-cli.ts";
 import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
-import { visibleText } from "./visible-text.ts";
 
 export interface ProgressPrinter {
   /** `isEarlier`: it happened before anybody watched, so no time since the start is its own. */
@@ -19,8 +18,8 @@ export interface ProgressPrinter {
 }
 
 const DRAWN_MAX = 12;
-const COLUMNS_DEFAULT = 80;
-const UP_AND_CLEAR = "\u001b[1A\u001b[2K";
+/** Below the message of a tool, behind its level. */
+const NOTE_HANG = 6;
 
 export function createProgressPrinter(
   terminal: Terminal,
@@ -31,34 +30,30 @@ export function createProgressPrinter(
   let drawn: readonly string[] = [];
 
   /** L1 */
-  function write(text: string, below: readonly string[]): void {
-    const clear = UP_AND_CLEAR.repeat(drawn.length);
+  function write(stays: readonly Line[], below: readonly string[]): void {
+    const above = drawn.length;
     drawn = below;
-    const all = `${clear}${text}${below.map((line) => `${line}\n`).join("")}`;
-    if (all !== "") terminal.err(all);
+    if (above + stays.length + below.length === 0) return;
+    terminal.err([{ clearAbove: above }, ...stays, ...below.map((line) => `${line}\n`)]);
   }
 
   return {
     event(event, isEarlier = false) {
       if (isJson)
         terminal.out(`${JSON.stringify(isEarlier ? { ...event, is_earlier: true } : event)}\n`); // L2
-      else write(progressLine(event, isEarlier ? null : nowMs() - startMs, isColoured(terminal)), drawn);
+      else write([progressLine(event, isEarlier ? null : nowMs() - startMs)], drawn);
     },
     note(text) {
-      if (!isJson) write(`${visibleText(text)}\n`, drawn);
+      if (!isJson) write([{ line: [text], hang: NOTE_HANG }], drawn);
     },
     draw(items) {
       if (!isLive) return;
-      const lines = items.slice(0, DRAWN_MAX).map((item) => openLine(item, terminal.columns?.() || COLUMNS_DEFAULT));
+      const lines = items.slice(0, DRAWN_MAX).map((item) => openLine(item, columnsOf(terminal, "err")));
       const more = items.length > DRAWN_MAX ? [`          and ${items.length - DRAWN_MAX} more`] : [];
-      write("", [...lines, ...more]);
+      write([], [...lines, ...more]);
     },
-    close: () => write("", []),
+    close: () => write([], []),
   };
-}
-
-function isColoured({ isWatched, env }: Pick<Terminal, "isWatched" | "env">): boolean {
-  return isWatched && !env.NO_COLOR && env.TERM !== "dumb";
 }
 
 function isWatchedLive({ isWatched, env }: Terminal): boolean {

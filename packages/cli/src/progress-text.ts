@@ -1,61 +1,82 @@
-// Progress for people: one aligned line for each event, and for each thing under way, coloured only where a person watches.
+// Progress for people: an aligned line for each event, and for each thing under way.
 
+import { visibleLine } from "@tessera/protocol";
 import { numbered } from "./name-numbers.ts";
+import type { Colour, Line, Painted } from "./printing-gate.ts";
+import { cutText, padText, textWidth } from "./text-width.ts";
 import { briefOf } from "./turn-document.ts";
 import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
-import { visibleLine } from "./visible-text.ts";
 
-const COLOUR = { dim: 2, red: 31, green: 32, yellow: 33 } as const;
 const TEXT_CHARS_MAX = 96;
+const TIME_WIDTH = 8;
 const AGENT_WIDTH = 12;
+const EVENT_WIDTH = 4;
+const GAP = "  ";
 const TOOL_WIDTH = 22;
 const STATUS_WIDTH = 9;
 const LINE_CHARS_MIN = 20;
 const EARLIER = "earlier";
 
+type Cell = string | Painted;
+
 /** `sinceStartMs` null: it happened before there was anybody to watch it. */
-export function progressLine(event: ProgressEvent, sinceStartMs: number | null, isColoured: boolean): string {
-  const paint = (colour: keyof typeof COLOUR, text: string) =>
-    isColoured ? `\u001b[${COLOUR[colour]}m${text}\u001b[0m` : text;
-  const time = paint("dim", (sinceStartMs === null ? EARLIER : seconds(sinceStartMs)).padStart(8));
-  const agent = visibleLine(numbered(event.agent, event.agent_number)).padEnd(AGENT_WIDTH);
-  return `${[time, agent, event.event.padEnd(4), ...cells(event, paint)].join("  ").trimEnd()}\n`;
+export function progressLine(event: ProgressEvent, sinceStartMs: number | null): Line {
+  const time = (sinceStartMs === null ? EARLIER : seconds(sinceStartMs)).padStart(TIME_WIDTH);
+  const agent = padText(visibleLine(numbered(event.agent, event.agent_number)), AGENT_WIDTH);
+  const head = `  ${agent}  ${event.event.padEnd(EVENT_WIDTH)}`;
+  const { cells, isLastLong } = cellsOf(event);
+  const widths = cells.map((cell) => GAP.length + textWidth(textOf(cell)));
+  const before = isLastLong ? widths.slice(0, -1) : [];
+  const hang = TIME_WIDTH + textWidth(head) + before.reduce((sum, width) => sum + width, 0) + GAP.length;
+  return { line: [{ text: time, colour: "dim" }, head, ...cells.flatMap((cell) => [GAP, cell])], hang };
 }
 
 /** Of what is under way; it replaces itself, so it fits into one line of the terminal. */
 export function openLine({ agent, tool, elapsed_ms, reason, deadline_at }: OpenItem, columns: number): string {
-  const what = tool === undefined ? "" : `${visibleLine(tool).padEnd(TOOL_WIDTH)}  `;
-  const line = `${seconds(elapsed_ms).padStart(8)}  ${visibleLine(agent).padEnd(AGENT_WIDTH)}  ...   ${what}${visibleLine(reason)}${untilText(deadline_at)}`;
-  return cut(line, Math.max(columns - 1, LINE_CHARS_MIN));
+  const what = tool === undefined ? "" : `${padText(visibleLine(tool), TOOL_WIDTH)}  `;
+  const line = `${seconds(elapsed_ms).padStart(TIME_WIDTH)}  ${padText(visibleLine(agent), AGENT_WIDTH)}  ...   ${what}${visibleLine(reason)}${untilText(deadline_at)}`;
+  return cutText(line, Math.max(columns - 1, LINE_CHARS_MIN));
 }
 
 function untilText(deadline: string | undefined): string {
   return deadline === undefined ? "" : `, until ${deadline.slice(11, 19)} UTC`;
 }
 
-function cells(event: ProgressEvent, paint: (colour: keyof typeof COLOUR, text: string) => string): string[] {
+/** `isLastLong`: the last cell is a sentence, which may go on below itself. */
+function cellsOf(event: ProgressEvent): { readonly cells: readonly Cell[]; readonly isLastLong: boolean } {
   const { tool, status = "", error_code, deadline_at, elapsed_ms } = event;
-  const name = visibleLine(numbered(tool ?? "", event.tool_number)).padEnd(TOOL_WIDTH);
+  const name = padText(visibleLine(numbered(tool ?? "", event.tool_number)), TOOL_WIDTH);
+  const code = error_code === undefined ? [] : [error_code];
   switch (event.event) {
-    case "step":
-      return [`${event.step}`, cut(visibleLine((event.text ?? "").replace(/\s+/g, " ")), TEXT_CHARS_MAX)];
+    case "step": {
+      const thought = visibleLine((event.text ?? "").replace(/\s+/g, " ").trim());
+      return {
+        cells: [`${event.step}`, ...(thought === "" ? [] : [cutAtWord(thought, TEXT_CHARS_MAX)])],
+        isLastLong: true,
+      };
+    }
     case "turn":
-      return [paint(colourOf(status), status), ...(error_code === undefined ? [] : [error_code])];
+      return { cells: [{ text: status, colour: colourOf(status) }, ...code], isLastLong: false };
     case "call": {
-      const took = elapsed_ms === undefined ? "" : seconds(elapsed_ms).padStart(8);
-      const painted = paint(colourOf(status), status.padEnd(STATUS_WIDTH));
-      return [name, painted, took, ...(error_code === undefined ? [] : [error_code])];
+      if (elapsed_ms === undefined)
+        return { cells: [name, { text: status, colour: colourOf(status) }], isLastLong: false };
+      const painted = { text: status.padEnd(STATUS_WIDTH), colour: colourOf(status) };
+      return { cells: [name, painted, seconds(elapsed_ms).padStart(TIME_WIDTH), ...code], isLastLong: false };
     }
     case "wait": {
       const { code, reason = "" } = event;
       const brief = code === undefined ? reason : briefOf({ ...event, code, reason });
       const text = `${visibleLine(brief)}${untilText(deadline_at)}`;
-      return [...(tool === undefined ? [] : [name]), paint("yellow", text)];
+      return { cells: [...(tool === undefined ? [] : [name]), { text, colour: "yellow" }], isLastLong: true };
     }
   }
 }
 
-function colourOf(status: string): keyof typeof COLOUR {
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.text;
+}
+
+function colourOf(status: string): Colour {
   if (status === "success") return "green";
   return status === "called" || status === "started" ? "dim" : status === "partial" ? "yellow" : "red";
 }
@@ -64,7 +85,7 @@ export function seconds(ms: number): string {
   return `${(ms / 1_000).toFixed(ms < 10_000 ? 2 : 1)} s`;
 }
 
-function cut(text: string, charsMax: number): string {
-  const chars = [...text];
-  return chars.length > charsMax ? `${chars.slice(0, charsMax - 1).join("")}…` : text;
+function cutAtWord(text: string, columns: number): string {
+  const cut = cutText(text, columns);
+  return cut === text ? text : cut.replace(/ [^ ]*…$/, " …");
 }

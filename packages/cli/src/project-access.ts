@@ -8,7 +8,7 @@ import type { Client } from "@tessera/client";
 import { isUnknownProject } from "./api-failure.ts";
 import { errorWithTodo } from "./failure.ts";
 import type { ApiFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 const DEFAULT = "default";
 const OWNER = "cli";

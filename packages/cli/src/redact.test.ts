@@ -11,3 +11,13 @@ it.each([
 ])("no password is left in %s", (text, redacted) => {
   expect(redact(text)).toBe(redacted);
 });
+
+it.each([
+  ["letters", "a".repeat(200_000)],
+  ["addresses without a user", "a://b:".repeat(30_000)],
+  ["addresses before one @", `${"a://".repeat(40_000)}@`],
+])("200 KB of %s take time in proportion to their length", (_, text) => {
+  const started = process.cpuUsage();
+  redact(text);
+  expect(process.cpuUsage(started).user / 1e3).toBeLessThan(1_000);
+});

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { migrateText } from "./migrate-command.ts";
+import { printed as printedText } from "./printing-gate.ts";
 import { runCli } from "./run-cli.ts";
 import { verifyText } from "./verify-command.ts";
 
@@ -71,23 +72,25 @@ describe("usage", () => {
 
 describe("what commands print", () => {
   it("migrate lists what it applied", () => {
-    expect(migrateText("S", { applied: ["0001_a"], functionsReplaced: true, version: 1 })).toBe(
+    const nothing = { applied: [], functionsReplaced: false, newerFunctionsKept: null, version: 1 };
+    expect(migrateText("S", { ...nothing, applied: ["0001_a"], functionsReplaced: true })).toBe(
       "S is now at schema 1\n  applied   0001_a\n  replaced  the functions of l0\n",
     );
-    expect(migrateText("S", { applied: [], functionsReplaced: false, version: 1 })).toBe(
-      "S is up to date (schema 1)\n",
+    expect(migrateText("S", nothing)).toBe("S is up to date (schema 1)\n");
+    expect(migrateText("S", { ...nothing, newerFunctionsKept: 7 })).toMatch(
+      /^S is up to date \(schema 1\)\n {2}kept {6}.* a newer build installed; --allow-older-functions replaces them\n$/,
     );
   });
 
   it("verify shows the rows that break an invariant, and says how many more there are", () => {
     const rows = Array.from({ length: 20 }, (_, n) => ({ id: `c${n}` }));
     const violations = [{ invariant: "01_x", kind: "safety", says: "x holds", found: 31, rows }] as const;
-    const text = verifyText("S", "live", { checked: 3, violations });
+    const text = printedText(verifyText("S", "live", { checked: 3, violations }));
     expect(text).toContain(
       "checked 3 invariants of S (live): 1 broken\n\n01_x (safety) does not hold: x holds\n  id\n  c0\n",
     );
     expect(text).toContain("(the first 20 of 31 rows)");
-    expect(verifyText("S", "drained", { checked: 3, violations: [] })).toBe(
+    expect(printedText(verifyText("S", "drained", { checked: 3, violations: [] }))).toBe(
       "checked 3 invariants of S (drained): all hold\n",
     );
   });

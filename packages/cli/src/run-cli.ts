@@ -6,30 +6,13 @@
 import { CommanderError } from "commander";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { Failure } from "./failure.ts";
+import { gated, labelled, type ProcessTerminal, sentence, type Terminal } from "./printing-gate.ts";
 import { createProgram, helpFor } from "./program.ts";
 import { redact } from "./redact.ts";
-import { visibleText } from "./visible-text.ts";
 
-/** What a run may touch of its process. */
-export interface Terminal {
-  readonly env: Readonly<Record<string, string | undefined>>;
-  readonly out: (text: string) => void;
-  readonly err: (text: string) => void;
-  /** stdin up to its end, or up to somewhat more than `bytesMax`. */
-  readonly input: (bytesMax: number) => Promise<string>;
-  /** Whether a person watches stderr. */
-  readonly isWatched: boolean;
-  /** Whether stdout is a terminal, which obeys control characters; a pipe gets every text as it is. */
-  readonly isOutWatched: boolean;
-  /** How wide the terminal behind stderr is; 0 where that is not known. */
-  readonly columns?: () => number;
-  /** Resolves when this process is asked to stop (Ctrl-C, SIGTERM). Asked a second time, it ends at once. */
-  readonly stopped: () => Promise<void>;
-}
-
-export async function runCli(args: readonly string[], given: Terminal): Promise<ExitCode> {
+export async function runCli(args: readonly string[], given: ProcessTerminal): Promise<ExitCode> {
   const isJson = args.includes("--json");
-  const terminal = { ...given, err: (text: string) => given.err(redact(text)) }; // R2
+  const terminal = gated(given); // R2
   let exitCode: ExitCode = EXIT.ok;
   const program = createProgram(terminal, {
     // The parser writes usage errors itself; with --json they are told as JSON below instead (R1).
@@ -77,6 +60,6 @@ export function tellFailure(
     terminal.out(`${JSON.stringify({ ok: false, error })}\n`);
     return;
   }
-  const list = mistakes.length > 1 ? mistakes.map((mistake) => `  ${mistake}\n`).join("") : "";
-  terminal.err(visibleText(`tessera: ${message}\n${list}  code        ${code}\n  what to do  ${todo}\n`));
+  const list = mistakes.length > 1 ? mistakes.map((mistake) => ({ line: [`  ${mistake}`], hang: 4 })) : [];
+  terminal.err([sentence(`tessera: ${message}`), ...list, labelled("code", code), labelled("what to do", todo)]);
 }

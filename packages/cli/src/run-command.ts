@@ -19,11 +19,10 @@ import { errorWithTodo, usageError } from "./failure.ts";
 import { readNumber } from "./flag-values.ts";
 import type { HostFlags } from "./flags.ts";
 import { hostSettings } from "./host-settings.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { ROLES } from "./roles.ts";
-import type { Terminal } from "./run-cli.ts";
 import { checkPlace, isRemote, runRemotely } from "./run-remote.ts";
-import { exitCodeOf, openTurnsText, tellAnswer } from "./turn-answer.ts";
-import { visibleText } from "./visible-text.ts";
+import { exitCodeOf, openTurn, openTurnsText, tellAnswer } from "./turn-answer.ts";
 import { openWatch, type Watch, type WatchedTurns } from "./watch-turns.ts";
 import { withProcess } from "./with-process.ts";
 
@@ -212,7 +211,7 @@ function leftText(count: number): string {
 }
 
 function say({ json }: RunFlags, terminal: Terminal, text: string): void {
-  if (json !== true) terminal.err(`${visibleText(text)}\n`);
+  if (json !== true) terminal.err([{ line: [text], hang: 2 }]);
 }
 
 /** R1, R2 */
@@ -232,8 +231,8 @@ function tellRan(
   if (flags.json === true) {
     const ok = exitCode === EXIT.ok;
     const asked = isAsked ? {} : { is_asked: false };
-    const waiting = { status: "waiting", waiting_for: open, is_kept: keptIn !== null, ...asked };
-    const last = open.length > 0 ? waiting : answers.at(-1);
+    const [first] = open;
+    const last = first === undefined ? answers.at(-1) : { ...openTurn(first, open, keptIn !== null), ...asked };
     const nothing = { status: "nothing_left_open", deliverable: null };
     terminal.out(`${JSON.stringify({ ok, ...(last ?? nothing), ...(flags.resume ? { turns: answers } : {}) })}\n`);
     return exitCode;
@@ -241,7 +240,7 @@ function tellRan(
   for (const answer of answers) tellAnswer(answer, flags, terminal);
   if (open.length > 0) {
     const left = { turnIds: open, isInterrupted, waitSeconds, keptIn, isAsked };
-    terminal.err(openTurnsText(left, bundle, flags, terminal.env));
+    terminal.err(openTurnsText(left, bundle, flags, terminal));
   } else if (answers.length === 0) terminal.err("tessera: nothing was left open\n");
   return exitCode;
 }

@@ -8,7 +8,7 @@ import { BadRequest } from "@tessera/protocol";
 import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import type { ApiFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 
 type ServerChoice = Pick<ApiFlags, "url" | "apiKeyFile" | "data" | "postgres">;
 

@@ -3,22 +3,25 @@
 //
 //   S1. Started in the order store, tools, agents, API; stopped in the reverse one. Running tools get the grace to finish;
 //       asked a second time to stop, the process ends at once.
+//       A store that is not there yet is waited for. Asked to stop meanwhile, it gives the start up: one that hangs gets
+//       START_LEFT_MS_MAX.
 //   S2. The address and a generated key are printed once on stdout; the log is JSON lines on stderr. A key that was given is
 //       not repeated.
+//   S3. A process that its store has outgrown stops in the same way, and says so as an error.
 
+import { errorOf, visibleLine } from "@tessera/protocol";
 import { API_HOST, type Api, openLog, type Process } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { usageError } from "./failure.ts";
 import type { HostFlags } from "./flags.ts";
+import { heldByTessera } from "./held-directory.ts";
 import { hostSettings } from "./host-settings.ts";
 import { quoted } from "./paste-command.ts";
-import { redact } from "./redact.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { ROLES } from "./roles.ts";
-import type { Terminal } from "./run-cli.ts";
 import { takenByTessera } from "./taken-port.ts";
 import { namesOf } from "./unknown-tool.ts";
-import { visibleLine } from "./visible-text.ts";
 import { withProcess } from "./with-process.ts";
 
 export interface StartFlags extends HostFlags {
@@ -26,12 +29,15 @@ export interface StartFlags extends HostFlags {
   readonly host?: string;
   readonly port?: string;
   readonly allowedHosts?: string;
+  readonly trustedProxies?: string;
   readonly grace?: string;
   readonly logLevel?: string;
 }
 
 const NAMES_SHOWN_MAX = 12;
 const DEV_GRACE_SECONDS = 5;
+const START_LEFT_MS_MAX = 10_000;
+const FACT_WIDTH = 8;
 
 export async function startCommand(
   bundle: string | undefined,
@@ -65,23 +71,44 @@ async function serve(
   const graceMs = (isOwnGrace ? DEV_GRACE_SECONDS : values.grace_seconds) * 1_000;
   // dev is for this machine only.
   const settings = isDev ? { ...values, host: API_HOST } : values;
-  const log = openLog((line) => terminal.err(redact(line)), values.log_level);
+  const log = openLog(terminal.err, values.log_level);
   const stopped = terminal.stopped();
-  const options = { onLog: log.tool, onWarning: log.warn };
+  const stopping = new AbortController();
+  let isStarted = false;
+  const givenUp = stopped.then(async () => {
+    stopping.abort();
+    if (!isStarted) await leftBehind(() => isStarted);
+  });
+  const storeWaitMs = isDev ? 0 : values.store_wait_seconds * 1_000;
+  const options = { onLog: log.tool, onWarning: log.warn, storeWaitMs, stopping: stopping.signal };
   const order = { flags, settings, terminal, bundle, isThrowAway: isDev, graceMs, options };
   const running = withProcess(order, async (process) => {
+    isStarted = true;
     const { reads } = process.node.kernel;
     const tools = process.host === null ? null : namesOf(await reads.tools(flags.project));
     tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
-    await stopped;
+    const outdated = await Promise.race([stopped.then(() => null), process.outdated]);
     log.info("stopping", { grace_ms: graceMs });
     if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
     else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
+    if (outdated !== null) throw outdated; // S3
     return EXIT.ok;
   });
-  return await running.catch(async (error: unknown) => {
-    throw (await takenByTessera(error)) ?? error;
+  // Resolves when it was asked to stop; only its failure ends the wait for what runs.
+  const isGivenUp = new Promise<never>((_, reject) => void givenUp.catch(reject));
+  return await Promise.race([running, isGivenUp]).catch(async (error: unknown) => {
+    throw (await takenByTessera(error)) ?? (await heldByTessera(error, settings.data)) ?? error;
   });
+}
+
+/** S1: what starts cannot be told to stop, and may wait for a server that hangs. */
+async function leftBehind(isStarted: () => boolean): Promise<void> {
+  await new Promise<void>((resolve) => {
+    AbortSignal.timeout(START_LEFT_MS_MAX).addEventListener("abort", () => resolve());
+  });
+  if (isStarted()) return;
+  const found = `told to stop while it was starting, the process left behind what did not end within ${START_LEFT_MS_MAX} ms`;
+  throw errorOf("stop_incomplete", `${found}: the start`);
 }
 
 function tellStarted(started: {
@@ -100,6 +127,7 @@ function tellStarted(started: {
   const facts = {
     roles,
     store: node.store.place.name,
+    ...(node.bus.capabilities.kind === "nats" ? { bus: busText(node) } : {}),
     project: flags.project,
     ...(agents === null ? {} : { agents: agents.profiles.map(({ name }) => name) }),
     ...(entry === null ? {} : { entry }),
@@ -112,10 +140,21 @@ function tellStarted(started: {
     terminal.out(`${JSON.stringify({ ok: true, event: "started", ...facts })}\n`);
     return;
   }
-  const lines = Object.entries(facts).map(([name, value]) => `  ${name.padEnd(8)} ${visibleLine(factText(value))}\n`);
+  const lines = Object.entries(facts).map(([name, value]) => ({
+    line: [`  ${name.padEnd(FACT_WIDTH)} ${visibleLine(factText(value))}`],
+    hang: FACT_WIDTH + 3,
+  }));
   const example =
     isDev && api !== null && entry !== null ? `\nGive ${entry} a task:\n\n${curlText(api, flags, entry)}` : "";
-  terminal.out(`tessera is running; Ctrl-C stops it\n${lines.join("")}${example}`);
+  terminal.out(["tessera is running; Ctrl-C stops it\n", ...lines, example]);
+}
+
+/** Which store the broker's messages and durables of this process are for, and which others are there. */
+function busText({ bus, storeId }: Process["node"]): string {
+  const own = `NATS, as ${storeId ?? "a store without an id"}`;
+  const { neighbours = [] } = bus.health();
+  if (neighbours.length === 0) return own;
+  return `${own}; beside ${neighbours.join(", ")}, so its durables have names of their own`;
 }
 
 /** What is not as it should be, if anything is. */

@@ -4,10 +4,9 @@
 //   F2. No command guesses a store.
 
 import { BadRequest } from "@tessera/protocol";
-import { type MigrateMode, openStore, type Store } from "@tessera/runtime";
+import { openStore, type Store, type StoreOptions } from "@tessera/runtime";
 import type { StoreFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
-import { visibleText } from "./visible-text.ts";
+import { sentence, type Terminal } from "./printing-gate.ts";
 
 type StoreChoice = Pick<StoreFlags, "data" | "postgres">;
 
@@ -37,19 +36,19 @@ export function chooseStore(flags: StoreChoice, env: Terminal["env"], other?: "o
 
 /** For people; a program that reads JSON gets what it can act on in the answer. */
 export function warnings({ json }: StoreFlags, terminal: Terminal): (warning: string) => void {
-  return (warning) => (json === true ? undefined : terminal.err(`tessera: warning: ${visibleText(warning)}\n`));
+  return (warning) => (json === true ? undefined : terminal.err([sentence(`tessera: warning: ${warning}`)]));
 }
 
 /** Opens the chosen store, runs `work` on it and closes it again, whatever happens. */
 export async function withStore<T>(
   flags: StoreFlags,
-  migrate: MigrateMode,
+  how: Pick<StoreOptions, "migrate" | "allowOlderFunctions">,
   terminal: Terminal,
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   const store = await openStore({
     ...chooseStore(flags, terminal.env),
-    migrate,
+    ...how,
     onWarning: warnings(flags, terminal),
     onFatal: () => {}, // the statement that broke the database fails with the same error, and so does the command
   });

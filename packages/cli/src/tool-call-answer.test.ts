@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { printed } from "./printing-gate.ts";
 import { exitCodeOf, failureText, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
 import { unknownTool } from "./unknown-tool.ts";
 
@@ -20,18 +21,19 @@ it.each([
 });
 
 it("a failure without a suggestion of the tool says what the catalogue says", () => {
-  expect(failureText("t", answer("timeout", "outcome_unknown"))).toContain("  what to do  Check the outside system");
+  expect(printed(failureText("t", answer("timeout", "outcome_unknown")))).toContain(
+    "  what to do  Check the outside system",
+  );
 });
 
 it("the command to ask again can be pasted, and has no password in it", () => {
   const open = { isInterrupted: true, waitSeconds: 60, reason: "r", keptIn: "K" };
   const flags = { data: "my store", project: "p", bundle: "./b" };
-  expect(openCallText("t", "turn_1", open, flags)).toContain(
+  expect(printed(openCallText("t", "turn_1", open, flags))).toContain(
     "Ask for it again: tessera tools call --turn turn_1 --data 'my store' --project p --bundle ./b\n",
   );
-  expect(openCallText("t", "turn_1", open, { postgres: "postgres://me:secret@h/d", project: "default" })).toContain(
-    "--turn turn_1 --postgres postgres://me@h/d\n",
-  );
+  const flagged = { postgres: "postgres://me:secret@h/d", project: "default" };
+  expect(printed(openCallText("t", "turn_1", open, flagged))).toContain("--turn turn_1 --postgres postgres://me@h/d\n");
 });
 
 it("an unknown tool lists the nearest names first", () => {

@@ -4,8 +4,7 @@ import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { ApiFlags } from "./flags.ts";
 import { quoted, storeWords } from "./paste-command.ts";
-import type { Terminal } from "./run-cli.ts";
-import { visibleText } from "./visible-text.ts";
+import { labelled, sentence, type Terminal, type Text } from "./printing-gate.ts";
 
 export interface ToolCallAnswer {
   readonly agent_turn_id: string;
@@ -32,19 +31,18 @@ export function exitCodeOf({ status, error }: ToolCallAnswer): ExitCode {
   return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
 }
 
-export function failureText(tool: string, { status, error }: ToolCallAnswer): string {
+export function failureText(tool: string, { status, error }: ToolCallAnswer): Text {
   const { code = "unknown_error", message = "no reason was given" } = error ?? {};
   const detail = isJsonObject(error?.detail) ? error.detail : {};
   const own = typeof detail.code === "string" && detail.code !== code ? detail.code : null;
   const known = isErrorCode(code) && own === null ? ERROR_CATALOGUE[code].todo : null;
   const todo = typeof detail.suggestion === "string" ? detail.suggestion : known;
-  const lines = [
-    `tessera: ${tool} ${ENDED[status] ?? "failed"}: ${message}`,
-    `  code        ${own === null ? code : `${own} (${code})`}`,
-    ...(todo === null ? [] : [`  what to do  ${todo}`]),
-    ...(typeof detail.helpUrl === "string" ? [`  see         ${detail.helpUrl}`] : []),
+  return [
+    sentence(`tessera: ${tool} ${ENDED[status] ?? "failed"}: ${message}`),
+    labelled("code", own === null ? code : `${own} (${code})`),
+    ...(todo === null ? [] : [labelled("what to do", todo)]),
+    ...(typeof detail.helpUrl === "string" ? [labelled("see", { whole: detail.helpUrl })] : []),
   ];
-  return visibleText(`${lines.join("\n")}\n`);
 }
 
 export function openCallText(
@@ -53,14 +51,19 @@ export function openCallText(
   open: OpenCall,
   flags: AgainFlags,
   env: Terminal["env"] = {},
-): string {
+): Text {
   const { isInterrupted, waitSeconds, reason, keptIn } = open;
   const said = isInterrupted ? `stopped waiting for ${tool}` : `${tool} has not ended within ${waitSeconds} s`;
   if (keptIn === null) {
     const todo = "Wait longer with --wait, or keep calls in a store with --data DIR.";
-    return `tessera: ${said}: ${reason}; its store was in memory, so the call is gone\n  what to do  ${todo}\n`;
+    const gone = `tessera: ${said}: ${reason}; its store was in memory, so the call is gone`;
+    return [sentence(gone), labelled("what to do", todo)];
   }
-  return `tessera: ${said}: ${reason}; the call is kept in ${keptIn}\n  turn        ${turnId}\n  what to do  Ask for it again: ${againCommand(turnId, flags, env)}\n`;
+  return [
+    sentence(`tessera: ${said}: ${reason}; the call is kept in ${keptIn}`),
+    labelled("turn", turnId),
+    labelled("what to do", "Ask for it again: ", { whole: againCommand(turnId, flags, env) }),
+  ];
 }
 
 export type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" | "nats"> & {

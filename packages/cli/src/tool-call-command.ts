@@ -19,11 +19,10 @@ import { errorWithTodo, usageError } from "./failure.ts";
 import { checkId, readNumber } from "./flag-values.ts";
 import type { HostFlags } from "./flags.ts";
 import { hostSettings } from "./host-settings.ts";
-import type { Terminal } from "./run-cli.ts";
+import { sentence, type Terminal } from "./printing-gate.ts";
 import { exitCodeOf, failureText, type OpenCall, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
 import { toolsOf } from "./tools-command.ts";
 import { namesOf, unknownTool } from "./unknown-tool.ts";
-import { visibleText } from "./visible-text.ts";
 import { withProcess } from "./with-process.ts";
 
 export interface ToolCallFlags extends HostFlags {
@@ -90,7 +89,8 @@ export async function toolCallCommand(
 async function askRunning(api: Api, order: Order): Promise<Asked> {
   const { flags, terminal } = order;
   if (flags.bundle !== undefined && flags.json !== true) {
-    terminal.err(`tessera: ${api.name} is served by a running process, whose tools are called; --bundle is not used\n`); // C5
+    const said = `tessera: ${api.name} is served by a running process, whose tools are called; --bundle is not used`;
+    terminal.err([sentence(said)]); // C5
   }
   return await askOf(api, () => ask(api, order, { hosted: [], keptIn: api.name }));
 }
@@ -107,7 +107,7 @@ async function askHereOrStarted(order: Order): Promise<Asked> {
 
 async function askHere(order: Order): Promise<Asked> {
   const { name, flags, settings, bundle, terminal } = order;
-  const say = (text: string) => (flags.json === true ? undefined : terminal.err(`${visibleText(text)}\n`));
+  const say = (text: string) => (flags.json === true ? undefined : terminal.err([{ line: [text], hang: 6 }]));
   const resource = name?.split("__")[0] ?? "";
   const builtins = BUILTIN_RESOURCES.includes(resource) ? [resource] : []; // C4
   return await withProcess(
@@ -161,7 +161,7 @@ async function ask(
     turn,
     waitMs: waitSeconds * 1_000,
     tellAfterMs: terminal.isWatched ? TELL_AFTER_MS.watched : TELL_AFTER_MS.unwatched,
-    tell: (text) => (flags.json === true ? undefined : terminal.err(visibleText(`waiting: ${text}\n`))),
+    tell: (text) => (flags.json === true ? undefined : terminal.err([{ line: [`waiting: ${text}`], hang: 9 }])),
     signal,
   });
   const open = reason === null ? null : { isInterrupted: signal.aborted, waitSeconds, reason, keptIn };
@@ -187,9 +187,9 @@ async function request({ client }: Pick<Api, "client">, order: Order, hosted: re
 function tellAnswer({ tool, answer, open }: Asked, flags: ToolCallFlags, terminal: Terminal): void {
   const isOk = exitCodeOf(answer) === EXIT.ok;
   if (flags.json === true) {
-    const more = open === null ? {} : { waiting_for: open.reason, is_kept: open.keptIn !== null };
+    const more = open === null ? {} : { why: open.reason, is_kept: open.keptIn !== null };
     terminal.out(`${JSON.stringify({ ok: isOk, tool, ...answer, ...more })}\n`);
   } else if (isOk) terminal.out(`${JSON.stringify(answer.result ?? null, null, 2)}\n`);
   else if (open === null) terminal.err(failureText(tool, answer));
-  else terminal.err(visibleText(openCallText(tool, answer.agent_turn_id, open, flags, terminal.env)));
+  else terminal.err(openCallText(tool, answer.agent_turn_id, open, flags, terminal.env));
 }

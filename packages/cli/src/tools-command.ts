@@ -2,15 +2,14 @@
 
 import { readFileSync } from "node:fs";
 import type { Client, Tool } from "@tessera/client";
-import { alignRows } from "./align-rows.ts";
 import { allPages } from "./all-pages.ts";
 import { isApiProblem, isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 import type { ApiFlags } from "./flags.ts";
+import { labelled, type Terminal } from "./printing-gate.ts";
 import { inNewProject, listOfProject } from "./project-access.ts";
-import type { Terminal } from "./run-cli.ts";
 import { namesOf, unknownTool } from "./unknown-tool.ts";
 
 export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
@@ -20,10 +19,11 @@ export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promi
     const rows = tools.map(({ tool_name, version, target_subject, description }) => {
       return { tool: tool_name, version, target: String(target_subject).split(".")[6] ?? null, description };
     });
-    terminal.out(alignRows(rows));
+    terminal.out([{ rows }]);
   } else {
     terminal.out(`project ${flags.project} has no tools\n`);
-    terminal.err("  what to do  Register one: tessera tools register FILE, or start a bundle: tessera start DIR.\n");
+    const todo = "Register one: `tessera tools register FILE`, or start a bundle: `tessera start DIR`.";
+    terminal.err([labelled("what to do", todo)]);
   }
   return EXIT.ok;
 }
@@ -52,7 +52,8 @@ export async function toolsRegisterCommand(
     const bytes = readFile(file);
     return { bytes, ...parseToolUpload(bytes, { projectId: flags.project, file }) };
   });
-  for (const { file, line, column, pointer } of flags.json === true ? [] : uploads.flatMap(({ ignored }) => ignored)) {
+  const ignored = uploads.flatMap((upload) => upload.ignored);
+  for (const { file, line, column, pointer } of flags.json === true ? [] : ignored) {
     terminal.err(`tessera: warning: ${file}:${line}:${column}: ${pointer} has no meaning here and is ignored\n`);
   }
   const stored = await withApi(flags, terminal, async ({ client }) => {
@@ -65,9 +66,10 @@ export async function toolsRegisterCommand(
     }
     return tools;
   });
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: stored })}\n`);
-  else
-    terminal.out(alignRows(stored.map(({ tool_name, version, outcome }) => ({ tool: tool_name, version, outcome }))));
+  if (flags.json === true) {
+    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: stored, ignored })}\n`);
+  } else
+    terminal.out([{ rows: stored.map(({ tool_name, version, outcome }) => ({ tool: tool_name, version, outcome })) }]);
   return EXIT.ok;
 }
 

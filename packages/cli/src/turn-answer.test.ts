@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { turnOf } from "../test/turn-fixture.ts";
+import { printed } from "./printing-gate.ts";
 import { answerOf, deliverableText, exitCodeOf, failureText, openTurnsText } from "./turn-answer.ts";
 
 const turn = turnOf({ status: "failed", error_code: "model_error", error_message: "no \u001b[31mwords" });
@@ -24,7 +25,7 @@ describe("a turn that ended", () => {
   });
 
   it("without success says why on lines of its own, without control characters", () => {
-    const text = failureText(answerOf(turn));
+    const text = printed(failureText(answerOf(turn)));
     expect(text).toMatch(/^tessera: the turn of planner failed: no \\u001b\[31mwords\n {2}code {8}model_error\n/);
     expect(text).toContain("  turn        turn_1\n");
   });
@@ -34,18 +35,18 @@ describe("turns that have not ended", () => {
   const open = { turnIds: ["turn_1"], isInterrupted: false, waitSeconds: 3, keptIn: "/s", isAsked: true };
 
   it("are kept, and the command that goes on with them can be pasted; no password is in it", () => {
-    expect(openTurnsText(open, "my bundle", { project: "default", data: "/s" })).toContain(
+    expect(printed(openTurnsText(open, "my bundle", { project: "default", data: "/s" }))).toContain(
       "Let it go on: tessera run 'my bundle' --resume --data /s\n",
     );
     const url = "postgres://me:secret@h/d";
-    const text = openTurnsText({ ...open, isInterrupted: true }, undefined, { project: "p", postgres: url });
+    const text = printed(openTurnsText({ ...open, isInterrupted: true }, undefined, { project: "p", postgres: url }));
     expect(text).toContain("tessera run --resume --postgres postgres://me@h/d --project p\n");
     expect(text).toContain("stopped waiting for the turn");
     expect(text).not.toContain("secret");
   });
 
   it("of an earlier run say that the new task was not asked for, and how to ask for it all the same", () => {
-    const text = openTurnsText({ ...open, isAsked: false }, "b", { project: "default", data: "/s" });
+    const text = printed(openTurnsText({ ...open, isAsked: false }, "b", { project: "default", data: "/s" }));
     expect(text).toContain(
       "tessera: the new task was not asked for: a turn that an earlier run left open did not end within 3 s; it is kept in /s\n",
     );
@@ -53,7 +54,7 @@ describe("turns that have not ended", () => {
   });
 
   it("are gone with a store in memory", () => {
-    const text = openTurnsText({ ...open, keptIn: null }, undefined, { project: "default" });
+    const text = printed(openTurnsText({ ...open, keptIn: null }, undefined, { project: "default" }));
     expect(text).toContain("so it is gone");
     expect(text).toContain("--data DIR");
   });

@@ -5,9 +5,8 @@ import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { HostFlags } from "./flags.ts";
 import { quoted, storeWords } from "./paste-command.ts";
-import type { Terminal } from "./run-cli.ts";
+import { labelled, sentence, type Terminal, type Text } from "./printing-gate.ts";
 import { agentOf } from "./turn-document.ts";
-import { visibleText } from "./visible-text.ts";
 
 export interface TurnAnswer {
   readonly agent_turn_id: string;
@@ -51,11 +50,11 @@ const ENDED: Readonly<Record<string, string>> = {
   partial: "did not get to its end",
 };
 
-export function failureText({ agent, agent_turn_id, status, error }: TurnAnswer): string {
+export function failureText({ agent, agent_turn_id, status, error }: TurnAnswer): Text {
   const { code, message } = error ?? { code: "unknown_error", message: "no reason was given" };
-  const todo = isErrorCode(code) ? [`  what to do  ${ERROR_CATALOGUE[code].todo}`] : [];
+  const todo = isErrorCode(code) ? [labelled("what to do", ERROR_CATALOGUE[code].todo)] : [];
   const said = `tessera: the turn of ${agent} ${ENDED[status] ?? "failed"}: ${message}`;
-  return visibleText(`${[said, `  code        ${code}`, `  turn        ${agent_turn_id}`, ...todo].join("\n")}\n`);
+  return [sentence(said), labelled("code", code), labelled("turn", agent_turn_id), ...todo];
 }
 
 /** The deliverable on stdout, everything else on stderr; with --json one line. The exit code is the turn's. */
@@ -66,9 +65,14 @@ export function tellAnswer(answer: TurnAnswer, { json }: { readonly json?: boole
     return exitCode;
   }
   const text = deliverableText(answer.deliverable);
-  if (exitCode === EXIT.ok) terminal.out(terminal.isOutWatched ? visibleText(text) : text);
+  if (exitCode === EXIT.ok) terminal.out(text);
   if (answer.status !== "success") terminal.err(failureText(answer));
   return exitCode;
+}
+
+/** The answer of a command that waited for turns, as --json prints it; what is open is kept unless the store was in memory. */
+export function openTurn(agent_turn_id: string, agent_turn_ids: readonly string[] = [agent_turn_id], is_kept = true) {
+  return { status: "waiting", agent_turn_id, agent_turn_ids, is_kept };
 }
 
 export interface OpenTurns {
@@ -85,8 +89,8 @@ export function openTurnsText(
   open: OpenTurns,
   bundle: string | undefined,
   flags: HostFlags,
-  env: Terminal["env"] = {},
-): string {
+  terminal: Pick<Terminal, "env" | "resumeCommand"> = { env: {} },
+): Text {
   const { turnIds, isInterrupted, waitSeconds, keptIn, isAsked } = open;
   const one = isAsked ? "the turn" : "a turn";
   const what = `${turnIds.length === 1 ? one : `${turnIds.length} turns`}${isAsked ? "" : " that an earlier run left open"}`;
@@ -94,20 +98,19 @@ export function openTurnsText(
   const said = isAsked ? ended : `the new task was not asked for: ${ended}`;
   if (keptIn === null) {
     const todo = "Wait longer with --wait, or keep turns in a store with --data DIR.";
-    return `tessera: ${said}; the store was in memory, so it is gone\n  what to do  ${todo}\n`;
+    return [sentence(`tessera: ${said}; the store was in memory, so it is gone`), labelled("what to do", todo)];
   }
-  const again = [
+  const resume = [
     "tessera run",
     ...(bundle === undefined ? [] : [quoted(bundle)]),
     "--resume",
-    ...storeWords(flags, env),
+    ...storeWords(flags, terminal.env),
+  ].join(" ");
+  const stop = ["tessera turns stop", turnIds[0] ?? "TURN", ...storeWords(flags, terminal.env)].join(" ");
+  return [
+    sentence(`tessera: ${said}; ${turnIds.length === 1 ? "it is" : "they are"} kept in ${keptIn}`),
+    ...turnIds.slice(0, 5).map((turnId) => labelled("turn", turnId)),
+    labelled("what to do", "Let it go on: ", { whole: terminal.resumeCommand ?? resume }),
+    ...(isAsked ? [] : [labelled("", "or stop it, then repeat the new task: ", { whole: stop })]),
   ];
-  const stop = ["tessera turns stop", turnIds[0] ?? "TURN", ...storeWords(flags, env)];
-  const lines = [
-    `tessera: ${said}; ${turnIds.length === 1 ? "it is" : "they are"} kept in ${keptIn}`,
-    ...turnIds.slice(0, 5).map((turnId) => `  turn        ${turnId}`),
-    `  what to do  Let it go on: ${again.join(" ")}`,
-    ...(isAsked ? [] : [`              or stop it, then repeat the new task: ${stop.join(" ")}`]),
-  ];
-  return visibleText(`${lines.join("\n")}\n`);
 }

@@ -1,5 +1,5 @@
 // Turns as the API shows them, and what several commands read from them. Everything in them that people wrote (names,
-// reasons, results) is text of others: it passes through visible-text.ts before a terminal sees it.
+// reasons, results) is text of others: it passes the printing gate before a terminal sees it.
 
 import type { Turn, TurnSummary, Wait } from "@tessera/client";
 

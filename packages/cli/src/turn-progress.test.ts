@@ -1,6 +1,7 @@
 import type { Turn } from "@tessera/client";
 import { expect, it } from "vitest";
 import { callOf, clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
+import { printed } from "./printing-gate.ts";
 import { progressLine } from "./progress-text.ts";
 import { createTurnProgress } from "./turn-progress.ts";
 
@@ -121,7 +122,10 @@ it("tells what ended in one look in the order in which it happened: children bef
   );
   progress.watch("turn_1");
   const lines = (await progress.look()).map((event) =>
-    progressLine(event, 0, false).slice(10).replace(/ +/g, " ").trim(),
+    printed([progressLine(event, 0)])
+      .slice(10)
+      .replace(/ +/g, " ")
+      .trim(),
   );
   expect(lines).toEqual([
     "planner turn started",
@@ -168,9 +172,9 @@ it("says in a word what goes on, and keeps the sentence for programs", async () 
   rest.time.ms = time.ms + 1_500;
   const [event] = (await rest.progress.look()).filter((each) => each.event === "wait");
   expect(event).toMatchObject({ code: "children", reason: wait.says, children_ended: 1, children_total: 2 });
-  expect(progressLine(event as never, 0, false)).toContain("1 of 2 ended");
+  expect(printed([progressLine(event as never, 0)])).toContain("1 of 2 ended");
   turn = { ...turn, waiting_for: [{ ...wait, code: "executor", says: "tessera-1 is at work on search__web" }] };
   const [running] = await rest.progress.look();
-  expect(progressLine(running as never, 0, false)).toMatch(/ wait {2}search__web +running/);
+  expect(printed([progressLine(running as never, 0)])).toMatch(/ wait {2}search__web +running/);
   expect(running).toMatchObject({ reason: "tessera-1 is at work on search__web" });
 });

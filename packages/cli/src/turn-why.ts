@@ -8,7 +8,7 @@
 import type { Client, Turn, Wait } from "@tessera/client";
 import type { ApiFlags } from "./flags.ts";
 import { storeWords } from "./paste-command.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { agentOf, isEnded, isOpen, reasonOf, waitsOf } from "./turn-document.ts";
 
 export interface Why {
@@ -81,8 +81,9 @@ export function whySentence({ path, wait }: Why, isAbandoned: boolean): string {
   const says = wait === null ? (last.why ?? `it is ${last.status}`) : reasonOf(wait);
   const until = wait?.deadline_at === undefined ? "" : `, until ${wait.deadline_at} at the latest`;
   const ifGone = wait === null ? "" : leaseText(wait, last);
-  if (chain === "") return `${who} has not ended: ${says}${until}${ifGone}.`;
-  return `${who} waits for ${chain}, which has not ended: ${says}${until}${ifGone}.`;
+  const bound = wait?.bounded_by === undefined ? "" : ` What bounds this wait: ${wait.bounded_by}.`;
+  if (chain === "") return `${who} has not ended: ${says}${until}${ifGone}.${bound}`;
+  return `${who} waits for ${chain}, which has not ended: ${says}${until}${ifGone}.${bound}`;
 }
 
 /** Whether an executor is still there, nobody knows before its lease is over. */

@@ -10,11 +10,10 @@ import { errorWithTodo, usageError } from "./failure.ts";
 import { readChoice, readNumber } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
 import { storeWords } from "./paste-command.ts";
+import { labelled, sentence, type Terminal } from "./printing-gate.ts";
 import { listOfProject } from "./project-access.ts";
-import type { Terminal } from "./run-cli.ts";
 import { type ListedTurn, turnsTable, turnText } from "./turn-text.ts";
 import { followWaits, nextCommand, whySentence } from "./turn-why.ts";
-import { visibleText } from "./visible-text.ts";
 
 export interface TurnsLsFlags extends ApiFlags {
   readonly status?: string;
@@ -67,9 +66,8 @@ export async function turnsLsCommand(flags: TurnsLsFlags, terminal: Terminal): P
       (part) => part !== undefined,
     );
     terminal.out(`project ${flags.project} has no turns${of.length === 0 ? "" : ` that are ${of.join(" and ")}`}\n`);
-    const words = storeWords(flags).join(" ");
-    if (of.length === 0)
-      terminal.err(`  what to do  Ask for one: tessera run --input TEXT ${words}`.trimEnd().concat("\n"));
+    const ask = ["tessera run --input TEXT", ...storeWords(flags)].join(" ");
+    if (of.length === 0) terminal.err([labelled("what to do", "Ask for one: ", { whole: ask })]);
   }
   return EXIT.ok;
 }
@@ -135,16 +133,16 @@ export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: 
     const isShared = reached === "own" && !isAbandoned;
     return { why: await followWaits(client, flags.project, agent_turn_id), isAbandoned, isShared };
   });
-  const sentence = whySentence(why, isAbandoned);
+  const because = whySentence(why, isAbandoned);
   const { says, command } = nextCommand(why, flags, isAbandoned, isShared, terminal.env);
   if (flags.json === true) {
     const { path, wait } = why;
     const [asked] = path;
-    const facts = { agent_turn_id: asked?.agent_turn_id, status: asked?.status, why: sentence, next: says, command };
+    const facts = { agent_turn_id: asked?.agent_turn_id, status: asked?.status, why: because, next: says, command };
     terminal.out(
       `${JSON.stringify({ ok: true, ...facts, path: path.map(({ agent_turn_id }) => agent_turn_id), wait })}\n`,
     );
-  } else terminal.out(visibleText(`${sentence}\n  what to do  ${says}: ${command}\n`));
+  } else terminal.out([sentence(because), labelled("what to do", `${says}: `, { whole: command })]);
   return EXIT.ok;
 }
 
@@ -166,9 +164,10 @@ export async function turnsStopCommand(given: string, flags: TurnsStopFlags, ter
   return EXIT.ok;
 }
 
-/** The turn; the beginning or the end of its id will do where only one of the newest turns has it. */
-export async function findTurn(client: Client, flags: ApiFlags, given: string): Promise<Turn> {
+/** The turn; the beginning or the end of its id will do where only one of the newest turns has it, also as a table cuts it. */
+export async function findTurn(client: Client, flags: ApiFlags, pasted: string): Promise<Turn> {
   const { project } = flags;
+  const given = pasted.replace(/^…|…$/g, "") || pasted;
   try {
     return await client.getTurn({ project, turn: given });
   } catch (error) {

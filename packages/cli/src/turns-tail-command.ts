@@ -10,11 +10,10 @@ import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { readNumber } from "./flag-values.ts";
 import type { ApiFlags } from "./flags.ts";
 import { storeWords } from "./paste-command.ts";
-import type { Terminal } from "./run-cli.ts";
-import { tellAnswer } from "./turn-answer.ts";
+import { labelled, sentence, type Terminal } from "./printing-gate.ts";
+import { openTurn, tellAnswer } from "./turn-answer.ts";
 import { isEnded } from "./turn-document.ts";
 import { findTurn } from "./turns-command.ts";
-import { visibleText } from "./visible-text.ts";
 import { openWatch } from "./watch-turns.ts";
 
 export interface TurnsTailFlags extends ApiFlags {
@@ -46,9 +45,8 @@ export async function turnsTailCommand(given: string, flags: TurnsTailFlags, ter
 function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode {
   const again = ["tessera run BUNDLE --resume", ...storeWords(flags, terminal.env)].join(" ");
   const said = "no process holds this store, so nobody works on the turn";
-  if (flags.json === true)
-    terminal.out(`${JSON.stringify({ ok: false, status: "waiting", agent_turn_id: turnId, says: said })}\n`);
-  else terminal.err(visibleText(`tessera: ${said}\n  what to do  Let it go on: ${again}\n`));
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId), why: said })}\n`);
+  else terminal.err([sentence(`tessera: ${said}`), labelled("what to do", "Let it go on: ", { whole: again })]);
   return EXIT.waiting;
 }
 
@@ -56,7 +54,11 @@ function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode
 export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, waitSeconds: number | null): ExitCode {
   const again = ["tessera turns tail", turnId, ...storeWords(flags, terminal.env)].join(" ");
   const said = waitSeconds === null ? "stopped looking" : `it has not ended within ${waitSeconds} s`;
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, status: "waiting", agent_turn_id: turnId })}\n`);
-  else terminal.err(visibleText(`tessera: ${said}; the turn goes on\n  what to do  Look again: ${again}\n`));
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId) })}\n`);
+  else
+    terminal.err([
+      sentence(`tessera: ${said}; the turn goes on`),
+      labelled("what to do", "Look again: ", { whole: again }),
+    ]);
   return EXIT.waiting;
 }

@@ -10,7 +10,7 @@ import { type BundleReport, type Finding, validateBundle } from "@tessera/runtim
 import { bundleHere } from "./bundle-here.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { describeFailure, errorWithTodo } from "./failure.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { githubOf, sumOf, textOf, type ValidateFormat } from "./validate-formats.ts";
 import { shownPath } from "./validate-path.ts";
 
@@ -30,7 +30,7 @@ export async function validateCommand(
   const isOk = report.findings.every(({ severity }) => severity !== "error");
   if (format === "json") terminal.out(`${JSON.stringify({ ok: isOk, ...report })}\n`);
   else if (format === "github") terminal.out(`${githubOf(report)}${sumOf(report)}\n`);
-  else terminal.out(textOf(report, terminal.isOutWatched && !terminal.env.NO_COLOR));
+  else terminal.out(textOf(report));
   return isOk ? EXIT.ok : EXIT.configuration; // V1
 }
 

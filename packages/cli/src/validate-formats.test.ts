@@ -2,6 +2,7 @@
 
 import type { BundleReport, Finding } from "@tessera/runtime";
 import { describe, expect, it } from "vitest";
+import { printed } from "./printing-gate.ts";
 import { githubOf, sumOf, textOf } from "./validate-formats.ts";
 
 function finding(more: Partial<Finding>): Finding {
@@ -23,11 +24,8 @@ function report(findings: readonly Finding[]): BundleReport {
 
 describe("text", () => {
   it("is aligned, says the sum, and shows control characters instead of sending them", () => {
-    const text = textOf(
-      report([finding({}), finding({ severity: "info", file: "bb.yaml", message: "x\u001b[2Jy" })]),
-      false,
-    );
-    expect(text.split("\n")).toEqual([
+    const text = textOf(report([finding({}), finding({ severity: "info", file: "bb.yaml", message: "x\u001b[2Jy" })]));
+    expect(printed(text).split("\n")).toEqual([
       "a.yaml:3:7   error  E_CONFIG_PARSE_ERROR  m",
       "bb.yaml:3:7  info   E_CONFIG_PARSE_ERROR  x\\u001b[2Jy",
       "3 agents, 1 tool: 1 mistake",
@@ -35,10 +33,14 @@ describe("text", () => {
     ]);
   });
 
-  it("has colours only where they were asked for", () => {
-    const one = report([finding({ severity: "warning" })]);
-    expect(textOf(one, true)).toContain("\u001b[33mwarning\u001b[0m");
-    expect(textOf(one, false)).not.toContain("\u001b");
+  it("colours severities, and breaks long messages between words", () => {
+    const message = "this says more than a line of a terminal with 80 columns has room for";
+    const one = report([finding({ severity: "warning", message })]);
+    expect(printed(textOf(one), { isColoured: true, columns: 80 })).toContain("\u001b[33mwarning\u001b[0m");
+    expect(printed(textOf(one), { isColoured: false, columns: 80 }).split("\n").slice(0, 2)).toEqual([
+      "a.yaml:3:7  warning  E_CONFIG_PARSE_ERROR  this says more than a line of a",
+      "    terminal with 80 columns has room for",
+    ]);
     expect(sumOf(one)).toBe("3 agents, 1 tool: no mistakes, 1 warning");
   });
 });

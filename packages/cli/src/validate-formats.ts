@@ -1,19 +1,22 @@
 // Findings as people, programs and GitHub read them.
 //
-//   F1. Text is aligned, and coloured on a terminal only. What the bundle's author wrote is shown, never obeyed.
+//   F1. Text is aligned. On a terminal too narrow for a line of each, the message stands below its place.
 //   F2. A workflow command is one line: whatever could end it or start another is escaped as GitHub's runner reads it.
 
+import { visibleLine } from "@tessera/protocol";
 import type { BundleReport, Finding } from "@tessera/runtime";
-import { visibleLine } from "./visible-text.ts";
+import { type Colour, sentence, type Text } from "./printing-gate.ts";
 
 export const VALIDATE_FORMATS = ["text", "json", "github"] as const;
 export type ValidateFormat = (typeof VALIDATE_FORMATS)[number];
 
-const COLOURS: Readonly<Record<Finding["severity"], number>> = { error: 31, warning: 33, info: 36 };
+const COLOURS: Readonly<Record<Finding["severity"], Colour>> = { error: "red", warning: "yellow", info: "cyan" };
 const COMMANDS: Readonly<Record<Finding["severity"], string>> = { error: "error", warning: "warning", info: "notice" };
 
+const HANG = 4;
+
 /** One line for each finding, and the sum. */
-export function textOf(report: BundleReport, isColoured: boolean): string {
+export function textOf(report: BundleReport): Text {
   const rows = report.findings.map((finding) => ({
     place: visibleLine(`${finding.file}:${finding.line}:${finding.column}`),
     severity: finding.severity,
@@ -23,10 +26,11 @@ export function textOf(report: BundleReport, isColoured: boolean): string {
   const widthOf = (key: "place" | "severity" | "code") => Math.max(0, ...rows.map((row) => row[key].length));
   const width = { place: widthOf("place"), severity: widthOf("severity"), code: widthOf("code") };
   const lines = rows.map((row) => {
-    const severity = coloured(row.severity.padEnd(width.severity), COLOURS[row.severity], isColoured);
-    return `${row.place.padEnd(width.place)}  ${severity}  ${row.code.padEnd(width.code)}  ${row.message}\n`;
+    const severity = { text: row.severity.padEnd(width.severity), colour: COLOURS[row.severity] };
+    const place = `${row.place.padEnd(width.place)}  `;
+    return { line: [place, severity, `  ${row.code.padEnd(width.code)}  ${row.message}`], hang: HANG };
   });
-  return `${lines.join("")}${sumOf(report)}\n`;
+  return [...lines, sentence(sumOf(report))];
 }
 
 /** `3 agents, 5 tools: no mistakes`. */
@@ -59,8 +63,4 @@ function escapeProperty(text: string): string {
 
 function several(count: number, name: string): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
-}
-
-export function coloured(text: string, colour: number, isColoured: boolean): string {
-  return isColoured ? `\u001b[${colour}m${text}\u001b[0m` : text;
 }

@@ -2,11 +2,10 @@
 // A store that nobody holds is opened as it is, without the leases that a worker would free in it.
 
 import { type VerifyReport, type Violation, verifyStore } from "@tessera/runtime";
-import { alignRows } from "./align-rows.ts";
 import { reachRunning } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { StoreFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import { sentence, type Terminal, type Text } from "./printing-gate.ts";
 import { withStore } from "./store-flags.ts";
 
 export interface VerifyFlags extends StoreFlags {
@@ -20,7 +19,7 @@ export async function verifyCommand(flags: VerifyFlags, terminal: Terminal): Pro
   const running = await reachRunning(flags, terminal);
   const { name, report } =
     running === null
-      ? await withStore(flags, "check", terminal, async (store) => ({
+      ? await withStore(flags, { migrate: "check" }, terminal, async (store) => ({
           name: store.place.name,
           report: await verifyStore(store, { drained }),
         }))
@@ -35,13 +34,13 @@ export async function verifyCommand(flags: VerifyFlags, terminal: Terminal): Pro
   return isClean ? EXIT.ok : EXIT.failure;
 }
 
-export function verifyText(name: string, mode: "live" | "drained", { checked, violations }: VerifyReport): string {
+export function verifyText(name: string, mode: "live" | "drained", { checked, violations }: VerifyReport): Text {
   const what = `${checked} invariants of ${name} (${mode})`;
-  if (violations.length === 0) return `checked ${what}: all hold\n`;
-  return `checked ${what}: ${violations.length} broken\n${violations.map(violationText).join("")}`;
+  if (violations.length === 0) return [sentence(`checked ${what}: all hold`)];
+  return [sentence(`checked ${what}: ${violations.length} broken`), ...violations.flatMap(violationText)];
 }
 
-function violationText({ invariant, kind, says, found, rows }: Violation): string {
+function violationText({ invariant, kind, says, found, rows }: Violation) {
   const more = found > rows.length ? `  (the first ${rows.length} of ${found} rows)\n` : "";
-  return `\n${invariant} (${kind}) does not hold: ${says}\n${alignRows(rows, "  ")}${more}`;
+  return ["\n", sentence(`${invariant} (${kind}) does not hold: ${says}`), { rows, indent: "  " }, more];
 }

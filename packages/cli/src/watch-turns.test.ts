@@ -2,6 +2,7 @@ import { ApiError, type Client, type Turn } from "@tessera/client";
 import { VirtualClock } from "@tessera/testkit";
 import { expect, it } from "vitest";
 import { callOf, clientOfTurns, openTurn, turnOf } from "../test/turn-fixture.ts";
+import { gated } from "./printing-gate.ts";
 import { openWatch, type Past } from "./watch-turns.ts";
 
 const AWAY = new ApiError("nobody there", { status: 0, code: "upstream_unavailable" });
@@ -16,7 +17,7 @@ interface Given {
 function watch(turns: () => readonly Turn[], wait: Given = {}) {
   const clock = new VirtualClock();
   const printed = { out: "", err: "" };
-  const terminal = {
+  const terminal = gated({
     env: {},
     out: (text: string) => {
       printed.out += text;
@@ -28,7 +29,7 @@ function watch(turns: () => readonly Turn[], wait: Given = {}) {
     isWatched: false,
     isOutWatched: false,
     stopped: () => new Promise<void>(() => undefined),
-  };
+  });
   const { until = null, signal = new AbortController().signal, past, renew } = wait;
   const opened = openWatch(
     { client: clientOfTurns(turns), clock, ...(renew === undefined ? {} : { renew }) },
@@ -129,6 +130,11 @@ it("marks what had happened before anybody watched; a turn that was open has end
   await resumed.watched;
   expect(resumed.printed.err.match(/^ earlier /gm)).toHaveLength(3);
   expect(resumed.printed.err).toMatch(/^ +0\.00 s {2}planner {7}turn {2}success$/m);
+  const child = { agent_turn_id: "turn_2", agent_id: "a", agent_name: "cook", tool_call_id: "tc_1" };
+  const parent = turnOf({ calls, children: [{ ...child, status: "success" }] });
+  const withChild = watch(() => [parent, turnOf({ agent_turn_id: "turn_2", agent_name: "cook" })], { past: "open" });
+  await withChild.watched;
+  expect(withChild.printed.err).toMatch(/^ earlier {2}cook {10}turn {2}success$/m);
   const fresh = watch(() => [turnOf({ calls })]);
   await fresh.watched;
   expect(fresh.printed.err).not.toContain("earlier");

@@ -10,8 +10,8 @@
 
 import { isAway, isUnauthenticated } from "./api-failure.ts";
 import type { Clock } from "./connection.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { createProgressPrinter, type ProgressPrinter } from "./progress-printer.ts";
-import type { Terminal } from "./run-cli.ts";
 import { answerOf, type TurnAnswer } from "./turn-answer.ts";
 import { isEnded } from "./turn-document.ts";
 import { createTurnProgress, type ProgressEvent, type TurnClient } from "./turn-progress.ts";
@@ -96,14 +96,14 @@ export function openWatch(
   }
 
   /** W3 */
-  async function look(away: Away, past: Past): Promise<number> {
+  async function look(away: Away, past: Past, asked: ReadonlySet<string>): Promise<number> {
     try {
       const events = await progress.look();
       const isFirst = !away.hasAnswered;
       away.hasAnswered = true;
       if (away.sinceMs !== null) printer.note("the server answers again");
       away.sinceMs = null;
-      for (const event of events) printer.event(event, isFirst && isPast(event, past)); // W5
+      for (const event of events) printer.event(event, isFirst && isPast(event, past, asked)); // W5
       return events.length;
     } catch (error) {
       const isRenewable = renew !== undefined && isUnauthenticated(error); // W4
@@ -119,11 +119,12 @@ export function openWatch(
   return {
     printer,
     async turns(turnIds, past = "none") {
-      for (const turnId of turnIds) progress.watch(turnId);
+      const asked = new Set(turnIds);
+      for (const turnId of asked) progress.watch(turnId);
       const away: Away = { sinceMs: null, hasAnswered: false };
       try {
         for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-          if ((await look(away, past)) > 0) pauseMs = LOOK_FIRST_MS;
+          if ((await look(away, past, asked)) > 0) pauseMs = LOOK_FIRST_MS;
           const documents = turnIds.map((turnId) => ({ turnId, document: progress.document(turnId) }));
           const ended = documents.flatMap(({ document }) => (document !== null && isEnded(document) ? [document] : []));
           if (ended.length === turnIds.length || signal.aborted || (until !== null && nowMs() >= until)) {
@@ -149,9 +150,9 @@ interface Away {
   hasAnswered: boolean;
 }
 
-/** W5: a turn that had not ended has ended since. */
-function isPast({ event, status }: ProgressEvent, past: Past): boolean {
-  const isEnd = event === "turn" && status !== "started";
+/** W5: a turn that was asked about because it had not ended has ended since; one that it had started, before. */
+function isPast({ event, status, agent_turn_id }: ProgressEvent, past: Past, asked: ReadonlySet<string>): boolean {
+  const isEnd = event === "turn" && status !== "started" && asked.has(agent_turn_id);
   return past === "any" || (past === "open" && !isEnd);
 }
 

@@ -5,7 +5,7 @@
 
 import { type Node, openNode } from "@tessera/runtime";
 import type { ProjectFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { chooseStore, warnings } from "./store-flags.ts";
 
 export async function withNode<T>(

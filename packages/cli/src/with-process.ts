@@ -7,11 +7,23 @@
 import { resolve } from "node:path";
 import { openProcess, type Process, type ProcessOptions, processSettings, type Settings } from "@tessera/runtime";
 import type { HostFlags } from "./flags.ts";
-import type { Terminal } from "./run-cli.ts";
+import type { Terminal } from "./printing-gate.ts";
 import { chooseStore, warnings } from "./store-flags.ts";
 
 type Chosen = Partial<
-  Pick<ProcessOptions, "roles" | "builtins" | "migrate" | "api" | "beforeWork" | "onLog" | "onProgress" | "onWarning">
+  Pick<
+    ProcessOptions,
+    | "roles"
+    | "builtins"
+    | "storeWaitMs"
+    | "stopping"
+    | "migrate"
+    | "api"
+    | "beforeWork"
+    | "onLog"
+    | "onProgress"
+    | "onWarning"
+  >
 >;
 
 export async function withProcess<T>(
@@ -36,11 +48,14 @@ export async function withProcess<T>(
     executor: `tessera-${process.pid}`,
     onWarning: warnings(flags, terminal),
     onFatal: (error) => terminal.err(`tessera: the embedded database broke: ${error.message}\n`),
+    graceMs,
     ...options,
   });
-  try {
-    return await work(opened);
-  } finally {
-    await opened.close({ graceMs }); // P2
-  }
+  const close = () => opened.close({ graceMs }); // P2
+  const done = await work(opened).catch(async (error: unknown) => {
+    await close().catch((cause: unknown) => terminal.err(`tessera: ${String(cause)}\n`));
+    throw error;
+  });
+  await close();
+  return done;
 }

@@ -21,6 +21,11 @@ export type ApiKey = {
   readonly project_id: string | null;
   readonly role: "viewer" | "operator" | "executor" | "admin";
   readonly targets: readonly string[];
+  readonly delegation_policy: {
+    readonly operations?: readonly ("request" | "send" | "spawn")[];
+    readonly target_tags?: readonly string[];
+    readonly target_profiles?: readonly string[];
+  } | null;
   readonly label: string;
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -101,6 +106,8 @@ export type ClaimedCall = {
   readonly tool_call_card_id: string;
   readonly tool_name: string;
   readonly arguments: unknown;
+  /** Of a call with the argument `session_id`: the session of its project and agent under that name. */
+  readonly session_key?: string;
   readonly attempt: number;
   /** `reconcile`: an earlier attempt may have acted; find out what became of it first. */
   readonly mode: string;
@@ -433,6 +440,26 @@ export type TurnSummary = {
   readonly ended_at: string | null;
 };
 
+export type UiActionAccepted = {
+  readonly agent_turn_id: string;
+  readonly agent_id: string;
+  readonly action_id: string;
+  readonly message_id?: string;
+  readonly status: "accepted";
+};
+
+export type UiActionAck = {
+  readonly agent_turn_id: string;
+  readonly agent_id: string;
+  readonly action_id: string;
+  readonly message_id?: string;
+  readonly status: "done" | "rejected";
+  readonly result_status?: string;
+  readonly tool_result_card_id?: string;
+  readonly error_code?: string;
+  readonly error?: string;
+};
+
 export type VerifyReport = {
   readonly checked: number;
   readonly violations: readonly ({
@@ -453,6 +480,8 @@ export type Wait = {
   readonly executor?: string;
   readonly agent_turn_ids?: readonly string[];
   readonly deadline_at?: string;
+  /** Of a call that waits for an executor: what its deadline follows from. */
+  readonly bounded_by?: string;
   readonly since?: string;
 };
 
@@ -495,6 +524,12 @@ export interface Operations {
         readonly project_id?: string | null;
         /** Of an executor: whose calls it may take. */
         readonly targets?: readonly string[];
+        /** Of an executor: which agents its code may reach through `runtime`. Absent fields do not limit. */
+        readonly delegation_policy?: {
+          readonly operations?: readonly ("request" | "send" | "spawn")[];
+          readonly target_tags?: readonly string[];
+          readonly target_profiles?: readonly string[];
+        };
         readonly label?: string;
         readonly expires_in_seconds?: number;
       };
@@ -737,12 +772,17 @@ export interface Operations {
         readonly parent_step_id?: unknown;
         readonly parent_traceparent?: unknown;
         readonly recursion_depth?: unknown;
-      };
+      } & Readonly<Record<string, unknown>>;
     };
     readonly answer: {
       readonly outcome: "accepted" | "duplicate";
       readonly tool_result_card_id?: string;
       readonly retry_at?: string;
+      /** What was sent contradicts itself, and counts as a failed result: why. */
+      readonly warning?: {
+        readonly code: string;
+        readonly message: string;
+      };
     };
   };
   /** Save the result of a call as a card before it is reported. */
@@ -754,7 +794,7 @@ export interface Operations {
       readonly cgReportCapability?: string;
       readonly body: {
         /** {status, after_execution?, result?, error?} */
-        readonly content: Readonly<Record<string, unknown>>;
+        readonly content: unknown;
         readonly card_id?: string;
         readonly author_id?: string;
         readonly function_name?: string;
@@ -762,6 +802,11 @@ export interface Operations {
     };
     readonly answer: {
       readonly tool_result_card_id: string;
+      /** What was sent contradicts itself, and counts as a failed result: why. */
+      readonly warning?: {
+        readonly code: string;
+        readonly message: string;
+      };
     };
   };
   /** Ask other agents for something in the name of a call that is held. */
@@ -860,6 +905,8 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       readonly tool: string;
+      /** The W3C context of the caller: what the request starts is in its trace. */
+      readonly traceparent?: string;
       readonly body: {
         readonly caller_agent_id: string;
         /** Default: public. */
@@ -1156,6 +1203,8 @@ export interface Operations {
       readonly tool: string;
       /** The same key with the same request is the same call. */
       readonly idempotencyKey?: string;
+      /** The W3C context of the caller: what the request starts is in its trace. */
+      readonly traceparent?: string;
       readonly body?: {
         readonly arguments?: Readonly<Record<string, unknown>>;
         readonly channel_id?: string;
@@ -1192,6 +1241,8 @@ export interface Operations {
       readonly project: string;
       /** The same key with the same request is the same turn. */
       readonly idempotencyKey?: string;
+      /** The W3C context of the caller: what the request starts is in its trace. */
+      readonly traceparent?: string;
       readonly body: {
         /** The agent's name, or agent_id. */
         readonly agent?: string;
@@ -1223,6 +1274,31 @@ export interface Operations {
       };
     };
     readonly answer: StoppedTurn;
+  };
+  /** Call a tool from a user interface, as an agent of the UI worker, and get its acknowledgement. */
+  readonly sendUiAction: {
+    readonly arguments: {
+      readonly project: string;
+      /** The same key with the same request is the same action. */
+      readonly idempotencyKey?: string;
+      /** The W3C context of the caller: what the request starts is in its trace. */
+      readonly traceparent?: string;
+      readonly body: {
+        /** An agent whose worker target is `ui_worker`. */
+        readonly agent_id: string;
+        /** A tool with `options.ui_allowed: true`. */
+        readonly tool_name: string;
+        readonly args: Readonly<Record<string, unknown>>;
+        /** Becomes the id of the tool call; made here if absent. */
+        readonly action_id?: string;
+        /** What the action is known by, with the tool's name; else its action_id. */
+        readonly message_id?: string;
+        readonly metadata?: Readonly<Record<string, unknown>>;
+        readonly channel_id?: string;
+        readonly wait_seconds?: number;
+      };
+    };
+    readonly answer: UiActionAck | UiActionAccepted;
   };
   /** List what was changed or refused outside of any project, the newest first; only for an administrator of all projects. */
   readonly listStoreAudit: {
@@ -1484,7 +1560,7 @@ export const OPERATIONS = {
     method: "POST",
     path: "/projects/{project}/god/pmo/{tool}:call",
     query: [],
-    headers: {},
+    headers: { traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
   },
@@ -1636,7 +1712,7 @@ export const OPERATIONS = {
     method: "POST",
     path: "/projects/{project}/tools/{tool}:call",
     query: [],
-    headers: { idempotencyKey: "idempotency-key" },
+    headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
   },
@@ -1652,7 +1728,7 @@ export const OPERATIONS = {
     method: "POST",
     path: "/projects/{project}/turns",
     query: [],
-    headers: { idempotencyKey: "idempotency-key" },
+    headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
   },
@@ -1669,6 +1745,14 @@ export const OPERATIONS = {
     path: "/projects/{project}/turns/{turn}/stop",
     query: [],
     headers: {},
+    body: "application/json",
+    answer: "json",
+  },
+  sendUiAction: {
+    method: "POST",
+    path: "/projects/{project}/ui-actions",
+    query: [],
+    headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
   },

@@ -26,12 +26,15 @@ export { findEntry } from "./loader/entry-path.ts";
 export { importEntry, keptTransformed } from "./loader/tool-module.ts";
 export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
 export {
+  type CredentialGrant,
   createOpenApiHost,
   credentialGrants,
+  jinaKeyGrants,
   type OpenApiHost,
   type OpenApiHostOptions,
   type OpenApiToolsOptions,
   openApiTools,
+  readCredentialGrant,
 } from "./openapi/index.ts";
 export type { ToolEnvironment } from "./placements/environment.ts";
 export { createIsolatedHost, type IsolatedHost, type IsolatedHostOptions } from "./placements/isolated-host.ts";

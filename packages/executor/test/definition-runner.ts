@@ -7,6 +7,7 @@ import { join } from "node:path";
 import type { JsonObject, ToolResultContent } from "@tessera/protocol";
 import { type RegisteredTool, toolPolicy } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
+import { credentialGrants } from "../src/openapi/credential-grants.ts";
 import { createOpenApiHost, type OpenApiHostOptions } from "../src/openapi/host.ts";
 import { createIsolatedHost } from "../src/placements/isolated-host.ts";
 import { createToolRunner } from "../src/placements/tool-runner.ts";
@@ -21,7 +22,7 @@ export interface DefinitionRunner extends AsyncDisposable {
 
 export async function startDefinitionRunner(
   tools: readonly RegisteredTool[],
-  options: Pick<OpenApiHostOptions, "clock" | "dispatcher" | "env" | "credentialHosts">,
+  options: Pick<OpenApiHostOptions, "clock" | "dispatcher" | "env">,
 ): Promise<DefinitionRunner> {
   const { clock } = options;
   const warnings: string[] = [];
@@ -29,7 +30,8 @@ export async function startDefinitionRunner(
   const onWarning = (warning: string) => void warnings.push(warning);
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
-  const host = createOpenApiHost({ ...options, onWarning });
+  const grants = tools.flatMap(({ definition }) => credentialGrants(definition));
+  const host = createOpenApiHost({ ...options, grants, onWarning });
   const directory = await mkdtemp(join(tmpdir(), "tessera-openapi-"));
   const runner = createToolRunner({
     resolve(invocation) {

@@ -27,6 +27,7 @@ const deep = (levels: number): unknown => (levels === 0 ? 1 : [deep(levels - 1)]
 export const handlers: Record<string, (ctx: any, input: any) => unknown> = {
   echo: (_ctx, input) => ({ input }),
   pid: () => ({ pid: process.pid, calls: ++calls }),
+  parent: async () => { const { readFileSync, readdirSync } = await import("node:fs"); return { environ: (() => { try { return readFileSync("/proc/" + process.ppid + "/environ", "latin1").replaceAll("\\0", "\\n"); } catch (error: any) { return error.code; } })(), processes: readdirSync("/proc").filter((name) => /^[0-9]+$/.test(name)).length }; },
   where: () => ({ cwd: process.cwd(), env: { ...process.env } }),
   spin: () => { for (;;) {} },
   spinAsync: async () => { for (;;) await null; },
@@ -127,6 +128,7 @@ const POLICY: ToolPolicy = {
   attempts_max: 1,
   backoff_ms: 0,
   timeout_ms: 20_000,
+  queue_timeout_ms: null,
   can_reconcile: false,
   error_message_limit: 1_000,
 };

@@ -43,6 +43,8 @@ export interface SweepAnswer {
   readonly ended?: readonly EndedTurn[];
   readonly settled?: number;
   readonly recovered?: number;
+  /** Due, and locked by another session; `seconds` is the age of the oldest. */
+  readonly skipped?: { readonly rows: number; readonly seconds: number } | null;
   readonly more: boolean;
 }
 

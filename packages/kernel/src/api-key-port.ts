@@ -7,7 +7,14 @@
 //       the process that made it. Whether a key has expired is the database's to say, by its clock.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import { CGError, isId } from "@tessera/protocol";
+import {
+  CGError,
+  isId,
+  type JsonObject,
+  readToolDelegationPolicy,
+  type ToolDelegationPolicy,
+  toolDelegationMistake,
+} from "@tessera/protocol";
 import type { Rejected, WriteOutcome } from "./outcomes.ts";
 import type { Ids } from "./ports.ts";
 import { answering, checkIds } from "./request-gate.ts";
@@ -22,6 +29,8 @@ export interface ApiKeyRequest {
   readonly project_id?: string | null;
   /** Whose calls an executor may take; only executors have any, and they need one. */
   readonly targets?: readonly string[];
+  /** What an executor may reach through ctx.runtime. */
+  readonly delegation_policy?: JsonObject;
   readonly label?: string;
   readonly expires_in_ms?: number;
 }
@@ -39,6 +48,8 @@ export interface ApiKeyIdentity {
   /** Null: every project. */
   readonly project_id: string | null;
   readonly targets: readonly string[];
+  /** Null or absent: it has none. One that cannot be read denies everything. */
+  readonly delegation_policy?: ToolDelegationPolicy | null;
 }
 
 export interface ApiKeyPort {
@@ -86,7 +97,8 @@ export function createApiKeyPort(world: TransitionWorld & { readonly ids: Ids })
     if (key === null || !isEqual) return null;
     if (!key.is_use_noted) await runOnce(world, "note_api_key_use", [key.key_id, moment(world.clock)]);
     const { key_id, role, project_id, targets } = key;
-    const identity: ApiKeyIdentity = { key_id, role, project_id, targets };
+    const delegation_policy = readToolDelegationPolicy(key.delegation_policy);
+    const identity: ApiKeyIdentity = { key_id, role, project_id, targets, delegation_policy };
     const forMs = Math.min(CACHE_MS, key.expires_in_ms ?? CACHE_MS);
     if (cache.size >= CACHED_KEYS_MAX) cache.clear();
     cache.set(digest, { identity, untilMs: world.clock.monotonicMs() + forMs });
@@ -134,7 +146,8 @@ function partsOf(text: string): [keyId: string, hash: Buffer] {
   return [keyId, sha256(secret)];
 }
 
-function checkRequest({ role, project_id, targets = [], label = "", expires_in_ms }: ApiKeyRequest): void {
+function checkRequest(request: ApiKeyRequest): void {
+  const { role, project_id, targets = [], label = "", expires_in_ms, delegation_policy } = request;
   checkIds({ project_id });
   if (!API_KEY_ROLES.includes(role)) throw refuse("role", `role must be one of ${API_KEY_ROLES.join(", ")}`);
   if ((role === "executor") !== targets.length > 0)
@@ -142,6 +155,10 @@ function checkRequest({ role, project_id, targets = [], label = "", expires_in_m
   if (targets.length > TARGETS_MAX || !targets.every(isId)) throw refuse("targets", "a target is an id");
   if (label.length > LABEL_CHARS_MAX || /\p{Cc}/u.test(label) || !label.isWellFormed()) {
     throw refuse("label", `label must be one line of at most ${LABEL_CHARS_MAX} characters`);
+  }
+  if (delegation_policy !== undefined) {
+    const wrong = role === "executor" ? toolDelegationMistake(delegation_policy) : "is for executors";
+    if (wrong !== null) throw refuse("delegation_policy", `delegation_policy ${wrong}`);
   }
   if (expires_in_ms === undefined) return;
   if (!Number.isSafeInteger(expires_in_ms) || expires_in_ms < 1 || expires_in_ms > EXPIRES_MS_MAX) {

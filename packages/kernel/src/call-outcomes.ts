@@ -1,6 +1,6 @@
 // Items and outcomes of the executor port: a call from its claim to its report.
 
-import type { AfterExecution } from "@tessera/protocol";
+import type { AfterExecution, ErrorCode } from "@tessera/protocol";
 import type { Wake } from "./announcements.ts";
 import type { Effect, Json, JsonObject, Rejected } from "./outcome-parts.ts";
 
@@ -97,7 +97,15 @@ export interface ResultCardRequest extends CallHold {
   readonly traceparent?: string;
 }
 
-export type ResultCardOutcome = Rejected | { readonly outcome: "accepted"; readonly tool_result_card_id: string };
+/** What was reported contradicts itself and counts as failed: the strict answer. */
+export interface ResultWarning {
+  readonly code: ErrorCode;
+  readonly message: string;
+}
+
+export type ResultCardOutcome =
+  | Rejected
+  | { readonly outcome: "accepted"; readonly tool_result_card_id: string; readonly warning?: ResultWarning };
 
 export interface ReportRequest extends CallHold {
   /** The result itself, or … */
@@ -127,4 +135,5 @@ export type ReportOutcome =
       readonly correlation_id: string;
       readonly trace_id: string;
       readonly wake?: Wake;
+      readonly warning?: ResultWarning;
     };

@@ -2,6 +2,7 @@
 //
 //   D1. The server and the migrations can be asked of any database; the rest needs the schema.
 
+import type { InstalledFunctions } from "./functions-level.ts";
 import type { Database, Row } from "./ports.ts";
 import { sqlQuery } from "./sql-files.ts";
 
@@ -39,6 +40,12 @@ export interface DoctorReads {
   rights(): Promise<RoleRights>;
   /** Empty for a database without a schema of ours. */
   migrations(): Promise<{ readonly version: number; readonly is_breaking: boolean }[]>;
+  /** Of a store at this build's schema. */
+  functions(): Promise<InstalledFunctions>;
+  /** Whether sessions that keep rows locked can be ended, and whether there are logins that could keep one. */
+  watchdog(): Promise<{ readonly may: boolean; readonly needed: boolean }>;
+  /** For how many seconds work has been due that no sweeper looked at; 0: none is. */
+  oldestDueSeconds(): Promise<number>;
   /** Calls that nobody took for so long. */
   unclaimed(projectId: string, seconds: number): Promise<UnclaimedCalls[]>;
   workers(): Promise<{ readonly worker_target: string; readonly alive: number }[]>;
@@ -64,6 +71,18 @@ export function createDoctorReads(database: Database): DoctorReads {
     async migrations() {
       const [found] = await all<{ there: boolean }>("migrations_table_exists");
       return found?.there === true ? await all("migrations_recorded") : []; // D1
+    },
+    async functions() {
+      const [row] = await all<NonNullable<InstalledFunctions>>("functions_installed");
+      return row ?? null;
+    },
+    async watchdog() {
+      const { watch } = await one<{ watch: { may: boolean; needed: boolean } }>("doctor_watchdog");
+      return watch;
+    },
+    async oldestDueSeconds() {
+      const { seconds } = await one<{ seconds: number }>("oldest_due");
+      return seconds;
     },
     unclaimed: (project, seconds) => all("doctor_unclaimed", project, seconds),
     workers: () => all("doctor_workers"),

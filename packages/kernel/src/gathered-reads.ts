@@ -24,6 +24,7 @@ export function createGatheredReads(database: Database, clock: Clock): Pick<Read
         throw error;
       },
       slots,
+      clock,
       itemsMax,
     });
   /** Rows that name the item they belong to, counted from 1. */

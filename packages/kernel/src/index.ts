@@ -27,6 +27,7 @@ export type {
   DueBatch,
   DueTask,
 } from "./batch-port.ts";
+export { type CallLease, holdLease } from "./call-lease.ts";
 export {
   createDoctorReads,
   type DoctorReads,
@@ -36,17 +37,23 @@ export {
   type UnclaimedCalls,
 } from "./doctor-reads.ts";
 export type { ExecutorPort } from "./executor-port.ts";
+export { FUNCTIONS_LEVEL, functionsAge, type InstalledFunctions } from "./functions-level.ts";
+export { type AtWork, type HangNote, noteHang, unwatched, type WhileAtWork } from "./hangs.ts";
 export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
 export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
 export {
   checkSchema,
   MIGRATED_COPY,
   MIGRATIONS,
+  type MigrateOptions,
   type MigrateResult,
   migrate,
+  outdatedBy,
   prepareCopies,
   SCHEMA_DIGEST,
   SCHEMA_VERSION,
+  storeIdOf,
+  unusableFunctions,
 } from "./migrate.ts";
 export type * from "./outcomes.ts";
 export { pause } from "./pause.ts";
@@ -78,7 +85,9 @@ export type {
   StepRow,
   TimelineRow,
 } from "./state-reads.ts";
-export { type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
+export { isStorageError, type StorageCode, storageCodeOf } from "./storage-code.ts";
+export { isReadOnly, probeWrite } from "./store-writes.ts";
+export { NO_WATCHDOG, type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
 export { type TurnBell, turnBell } from "./turn-bell.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";

@@ -33,8 +33,9 @@ export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, ProjectPor
   readonly announcer: Announcer;
   /** One round of the sweeper, now. */
   readonly sweep: Sweep;
-  /** What was rung again and still waits for a target, as the messages that were lost. Changes nothing. */
-  overdueMessages(role: WorkRole): Promise<BusMessage[]>;
+  /** What was rung again and still waits for a target, as the messages that were lost. Changes nothing. `alsoUnrung`: what
+   *  was not rung again yet, too, because no first ring was heard either. */
+  overdueMessages(role: WorkRole, options?: { readonly alsoUnrung?: boolean }): Promise<BusMessage[]>;
   /** Ends every lease in a store that nobody else can hold (design D3). */
   freeLeases(): Promise<{ workers: number; calls: number }>;
 }
@@ -58,13 +59,15 @@ export function openKernel(options: KernelOptions): Kernel {
     ...createProfilePort(world),
     reads: { ...createReads(database, clock), ...createStateReads(database) },
     announcer,
-    sweep: createSweep({ ...world, bus }),
-    async overdueMessages(role) {
+    sweep: createSweep({ ...world, bus, onWarning }),
+    async overdueMessages(role, { alsoUnrung = false } = {}) {
       const values = [
         "worker_target" in role ? role.worker_target : null,
         "tool_target" in role ? role.tool_target : null,
         role.project ?? null,
         OVERDUE_MAX,
+        alsoUnrung,
+        moment(clock),
       ];
       const answer = await runOnce<{ wakes: Wake[]; commands: Command[] }>(world, "overdue_rings", values);
       return [...answer.commands.map(commandMessage), ...answer.wakes.map((wake) => wakeMessage(wake, ids.spanId()))];

@@ -3,11 +3,20 @@
 //   M1. Each migration is one transaction that first takes a lock and records itself, so any number of migrators may
 //       run at once, and a killed one leaves nothing half done.
 //   M2. Released files never change: a file whose digest differs from the recorded one stops everything.
-//   M3. A build older than the newest breaking migration refuses to work on the store and says so.
-//   M4. Functions are replaced as a whole when their digest differs, unless a newer build installed them.
-//   M5. Every store makes its own ticket key. A prepared store that others are copied from has none.
+//   M3. A build older than the newest breaking migration refuses to work on the store and says so; one that is at work already asks
+//       now and then, and stops (outdatedBy).
+//   M4. Functions are replaced as a whole when their digest differs. Those of a newer build are kept and that is told, unless
+//       the caller asks for this build's: they serve older clients, older ones do not serve newer clients (decision 29).
+//   M5. Every store makes its own ticket key and its own id. A prepared store that others are copied from has neither.
 
 import { CGError } from "@tessera/protocol";
+import {
+  FUNCTIONS,
+  FUNCTIONS_DIGEST,
+  FUNCTIONS_LEVEL,
+  functionsAge,
+  type InstalledFunctions,
+} from "./functions-level.ts";
 import type { Database, KillPoints, Statements } from "./ports.ts";
 import { readSqlFolder, sha256Hex, sqlQuery } from "./sql-files.ts";
 
@@ -29,8 +38,6 @@ export const MIGRATIONS: readonly Migration[] = readSqlFolder("migrations").map(
   isBreaking: file.text.startsWith("-- compat: breaking"),
 }));
 
-const FUNCTIONS = readSqlFolder("functions");
-const FUNCTIONS_TEXT = FUNCTIONS.map((file) => file.text).join("\n");
 const BOOTSTRAP = readSqlFolder("bootstrap");
 
 export const SCHEMA_VERSION: number = MIGRATIONS.at(-1)?.version ?? 0;
@@ -42,10 +49,18 @@ export const SCHEMA_DIGEST: string = sha256Hex(
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly functionsReplaced: boolean;
+  /** M4: the level of a newer build's functions that were left as they are; null: there are none. */
+  readonly newerFunctionsKept: number | null;
   readonly version: number;
 }
 
-export async function migrate(database: Database, options: { killPoints?: KillPoints } = {}): Promise<MigrateResult> {
+export interface MigrateOptions {
+  /** Puts the functions of this build over those of a newer one (M4). */
+  readonly allowOlderFunctions?: boolean | undefined;
+  readonly killPoints?: KillPoints;
+}
+
+export async function migrate(database: Database, options: MigrateOptions = {}): Promise<MigrateResult> {
   const applied: string[] = [];
   await database.transaction(async (tx) => {
     await lock(tx);
@@ -81,25 +96,28 @@ export async function migrate(database: Database, options: { killPoints?: KillPo
       await options.killPoints?.at("migrate.after_commit");
     }
   }
-  const functionsReplaced = await replaceFunctions(database);
+  const functions = await replaceFunctions(database, options);
   await ensureTicketKey(database);
-  return { applied, functionsReplaced, version: SCHEMA_VERSION };
+  await database.query(sqlQuery("store_id_make"));
+  return { applied, ...functions, version: SCHEMA_VERSION };
 }
 
-/** Makes an empty store into one that copies are made of: at this build's schema, and without a secret (M5). */
+/** Makes an empty store into one that copies are made of: at this build's schema, without a secret and without an id (M5). */
 export async function prepareCopies(database: Database): Promise<void> {
   await migrate(database);
   await database.query(sqlQuery("ticket_key_forget"));
+  await database.query(sqlQuery("store_id_forget"));
 }
 
 /** What `migrate` says of a copy of a prepared store. */
 export const MIGRATED_COPY: MigrateResult = {
   applied: MIGRATIONS.map(({ name }) => name),
   functionsReplaced: true,
+  newerFunctionsKept: null,
   version: SCHEMA_VERSION,
 };
 
-/** Refuses a store that this build cannot work on: not migrated, too old, or too new (M3). */
+/** Refuses a store that this build cannot work on: not migrated, too old, or too new (M3, M4). */
 export async function checkSchema(database: Database): Promise<void> {
   const exists = await database.query<{ there: boolean }>(sqlQuery("migrations_table_exists"));
   const recorded = exists[0]?.there === true ? await recordedMigrations(database) : [];
@@ -112,6 +130,29 @@ export async function checkSchema(database: Database): Promise<void> {
       { details: { found: newest, expected: SCHEMA_VERSION } },
     );
   }
+  const installed = await installedFunctions(database);
+  const found = unusableFunctions(installed);
+  if (found === null) return;
+  throw new CGError("storage_error", `cannot start: ${found}; run \`tessera migrate\` of this build first`, {
+    details: { found: installed?.level ?? null, expected: FUNCTIONS_LEVEL },
+  });
+}
+
+/** Which store this is, for the brokers that it shares with others: another one for each database, also for one that was restored from a dump. */
+export async function storeIdOf(database: Database): Promise<string> {
+  const [row] = await database.query<{ store_id: string }>(sqlQuery("store_id"));
+  if (row === undefined) throw new CGError("storage_error", "the store has no id; run `tessera migrate`");
+  return row.store_id;
+}
+
+/** What is wrong with the functions of a store for this build; null: nothing is. */
+export function unusableFunctions(installed: InstalledFunctions): string | null {
+  const age = functionsAge(installed);
+  if (age === "same" || age === "newer") return null;
+  if (age === "missing") return "the store has no functions of l0";
+  const level = installed?.level == null ? "older than any level" : `level ${installed.level}`;
+  if (age === "older") return `the store's functions are older (${level}), this build needs level ${FUNCTIONS_LEVEL}`;
+  return `the store's functions are another build's of the same level (${level})`;
 }
 
 async function lock(tx: Statements): Promise<void> {
@@ -125,13 +166,22 @@ function recordedMigrations(statements: Statements): Promise<RecordedMigration[]
 }
 
 function refuseNewerStore(recorded: readonly RecordedMigration[]): void {
-  const breaking = recorded.filter((row) => row.is_breaking && row.version > SCHEMA_VERSION).at(-1);
-  if (breaking !== undefined) {
-    throw new CGError(
-      "unsupported_version",
-      `cannot start: the store's schema ${breaking.version} is breaking, this build knows up to ${SCHEMA_VERSION}; upgrade this process or stop it`,
-    );
-  }
+  const found = breakingNews(recorded);
+  if (found !== null)
+    throw new CGError("unsupported_version", `cannot start: ${found}; upgrade this process or stop it`);
+}
+
+/** M3 */
+function breakingNews(recorded: readonly RecordedMigration[]): string | null {
+  const breaking = recorded.findLast((row) => row.is_breaking && row.version > SCHEMA_VERSION);
+  if (breaking === undefined) return null;
+  return `the store's schema ${breaking.version} is breaking, this build knows up to ${SCHEMA_VERSION}`;
+}
+
+/** Why a process that was at the store's schema may not go on: a migration that came since (M3). Null: it may. Cheap enough to be
+ *  asked every other second. */
+export async function outdatedBy(database: Database): Promise<string | null> {
+  return breakingNews(await recordedMigrations(database)) ?? unusableFunctions(await installedFunctions(database));
 }
 
 /** M5. Looked at first: a role that may not write the key need not, where there is one. */
@@ -140,16 +190,31 @@ async function ensureTicketKey(database: Database): Promise<void> {
   if (key?.there !== true) await database.query(sqlQuery("ticket_key_make"));
 }
 
-async function replaceFunctions(database: Database): Promise<boolean> {
-  const digest = sha256Hex(FUNCTIONS_TEXT);
+/** Needs the newest migration of this build: before it there is no level. */
+async function installedFunctions(statements: Statements): Promise<InstalledFunctions> {
+  const [row] = await statements.query<{ digest: string; level: number | null }>(sqlQuery("functions_installed"));
+  return row ?? null;
+}
+
+/** M4 */
+async function replaceFunctions(
+  database: Database,
+  { allowOlderFunctions = false }: MigrateOptions,
+): Promise<Pick<MigrateResult, "functionsReplaced" | "newerFunctionsKept">> {
   return database.transaction(async (tx) => {
     await lock(tx);
-    const rows = await tx.query<{ digest: string; schema_version: number }>(sqlQuery("functions_installed"));
-    const installed = rows[0];
-    if (installed !== undefined && (installed.digest === digest || installed.schema_version > SCHEMA_VERSION))
-      return false;
-    for (const file of FUNCTIONS) await tx.script(file.text);
-    await tx.query(sqlQuery("functions_record"), [digest, SCHEMA_VERSION]);
-    return true;
+    const installed = await installedFunctions(tx);
+    const age = functionsAge(installed);
+    if (age === "newer" && !allowOlderFunctions) {
+      return { functionsReplaced: false, newerFunctionsKept: installed?.level ?? null };
+    }
+    const isReplaced = age !== "same";
+    if (isReplaced) for (const file of FUNCTIONS) await tx.script(file.text);
+    // The same text may stand at two levels, where a change was taken back: the higher one counts.
+    const level = isReplaced ? FUNCTIONS_LEVEL : Math.max(FUNCTIONS_LEVEL, installed?.level ?? 0);
+    if (isReplaced || level !== installed?.level) {
+      await tx.query(sqlQuery("functions_record"), [FUNCTIONS_DIGEST, SCHEMA_VERSION, level]);
+    }
+    return { functionsReplaced: isReplaced, newerFunctionsKept: null };
   });
 }

@@ -3,7 +3,7 @@
 import type { Clock } from "./ports.ts";
 
 /** Resolves after `ms`, or as soon as `signal` is aborted; which of the two, the signal says. */
-export function pause(clock: Clock, ms: number, signal?: AbortSignal): Promise<void> {
+export function pause(clock: Pick<Clock, "after">, ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const done = () => {
       timer.cancel();

@@ -14,10 +14,14 @@ export type DatabaseErrorKind =
   | "connection_lost"
   /** The database cannot be reached or is shutting down: nothing was sent. Wait, then repeat. */
   | "unavailable"
-  /** Deadlock, serialization failure, lock timeout: nothing happened. Repeat at once. */
+  /** Deadlock, serialization failure: nothing happened. Repeat at once. */
   | "retryable"
+  /** Another session keeps a row locked for longer than a statement waits: nothing happened. Repeat without the row, or later. */
+  | "locked"
   /** No space, out of memory: nothing happened. Repeat later. */
   | "exhausted"
+  /** The database takes no writes now: nothing happened. Wait, then repeat. */
+  | "read_only"
   /** The role may not do this. */
   | "forbidden"
   /** The statement or its values are at fault. Repeating cannot help. */
@@ -50,6 +54,9 @@ export interface Statements {
 
 export interface Database extends Statements {
   readonly capabilities: DatabaseCapabilities;
+  /** The same store for statements that are not to stand at a locked row: they fail as `locked` at once, or nearly so. Absent where
+   *  there is one session only, which waits for none. */
+  readonly impatient?: Pick<Statements, "query">;
   /** Runs `work` on one connection between BEGIN and COMMIT; any error rolls back. For migrations, not for hot paths. */
   transaction<T>(work: (tx: Statements) => Promise<T>): Promise<T>;
   /** Resolves when nothing is running and every connection or lock is given back. */
@@ -89,8 +96,9 @@ export interface Delivery extends BusMessage {
 export interface SubscribeOptions {
   /** A subject pattern: `*` one token, a trailing `>` the rest. */
   readonly pattern: string;
-  /** Members that share a durable share its messages. Ignored for `str` subjects, where everybody hears everything. */
-  readonly durable: string;
+  /** Members that share a durable share its messages. Without one, and for `str` subjects, a member hears everything while
+   *  it listens, and nothing is kept or repeated for it. */
+  readonly durable?: string | undefined;
   /** How many deliveries may be unanswered at once. */
   readonly inFlightMax?: number;
 }
@@ -102,10 +110,19 @@ export interface Subscription {
 
 export interface BusHealth {
   readonly connected: boolean;
-  /** How often it was connected. After a new connection, messages of the time before may be lost. */
+  /** How often it was connected, or took messages again. Those of the time before may be lost. */
   readonly connections: number;
+  /** Connected, and what is published is not taken: why, and what to do about it. */
+  readonly refuses?: string;
   /** Warnings an operator should see, e.g. an outdated broker. */
   readonly warnings: readonly string[];
+  /** Ids of other stores that were met on a shared broker; nothing of theirs is heard. */
+  readonly neighbours?: readonly string[] | undefined;
+}
+
+/** Whether a message that is published now has a chance to be heard. */
+export function isRinging({ connected, refuses }: BusHealth): boolean {
+  return connected && refuses === undefined;
 }
 
 export interface Bus {

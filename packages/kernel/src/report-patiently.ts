@@ -46,7 +46,12 @@ export async function reportPatiently(
 ): Promise<PatientReport> {
   const outcome = await untilAnswered(report, options);
   const isRefused = outcome?.outcome === "rejected" && CONTENT_CODES.has(outcome.code);
-  if (!isRefused) return { outcome, status: report.content.status };
+  if (!isRefused) {
+    const warning = outcome !== null && "warning" in outcome ? outcome.warning : undefined;
+    if (warning === undefined) return { outcome, status: report.content.status };
+    options.onWarning(`the result of ${report.tool_call_id} counts as failed: ${warning.message}`);
+    return { outcome, status: "failed" };
+  }
   options.onWarning(`the result of ${report.tool_call_id} was refused: ${outcome.code}`);
   const error = new CGError("result_not_serializable", `the tool ran, but its result was refused: ${outcome.code}`, {
     details: { refused_with: outcome.code },

@@ -20,6 +20,10 @@ export function readSqlFolder(folder: string): SqlFile[] {
     .map((name) => ({ name, text: readFileSync(new URL(name, directory), "utf8") }));
 }
 
+export function readSqlFile(name: string): string {
+  return readFileSync(new URL(name, sqlRoot), "utf8");
+}
+
 export function sha256Hex(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }

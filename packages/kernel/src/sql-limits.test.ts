@@ -8,6 +8,7 @@ import {
   ERROR_MESSAGE_CHARS_MAX,
   FAN_OUT_MAX,
   FORK_JOIN_DEADLINE_MS,
+  HANGS_MAX,
   INBOX_PER_AGENT_MAX,
   LEASE_MS,
   RECURSION_DEPTH_MAX,
@@ -38,7 +39,8 @@ const SPELLED: readonly { file: string; text: string }[] = [
   { file: "27_plain_results.sql", text: `c.recursion_depth < ${RECURSION_DEPTH_MAX}` },
   { file: "27_plain_results.sql", text: `interval '${RING_FIRST_MS / 1_000} seconds'` },
   { file: "30_workers.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },
-  { file: "30_workers.sql", text: `h.crash_count + 1 >= ${CRASHES_MAX}` },
+  { file: "30_workers.sql", text: `if crashes >= ${CRASHES_MAX}` },
+  { file: "30_workers.sql", text: `coalesce(cardinality(t.hangs), 0) >= ${HANGS_MAX}` },
   {
     file: "31_sweep.sql",
     text: `least(${RING_FIRST_MS / 1_000} * power(2, least(rings, 10)), ${RING_MAX_MS / 1_000})`,

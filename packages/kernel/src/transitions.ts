@@ -3,14 +3,27 @@
 //   T1. Every l0 function is safe to repeat, so a lost connection is answered by asking again (ports.ts, P1), a bounded
 //       number of times with growing pauses; after that the caller is told `storage_error` and decides.
 //   T2. A unique key that is already taken is an answer (`conflict`), not a failure of the batch.
+//   T3. A row that another session keeps locked is not waited for by all: its item is answered alone (batcher.ts, B7), and after
+//       that the caller is told `storage_busy`.
 
 import { CGError } from "@tessera/protocol";
 import { Batcher, type Slots, UNSTORABLE_TEXT } from "./batcher.ts";
 import type { Rejected } from "./outcomes.ts";
-import { type Clock, type Database, DatabaseError, KILL_POINTS, type KillPoint, type KillPoints } from "./ports.ts";
+import {
+  type Clock,
+  type Database,
+  DatabaseError,
+  type DatabaseErrorKind,
+  KILL_POINTS,
+  type KillPoint,
+  type KillPoints,
+} from "./ports.ts";
 import { sqlQuery } from "./sql-files.ts";
+import { storageCodeOf } from "./storage-code.ts";
 
 const TRIES_MAX = 6;
+/** Of a statement without items; each waits for a lock as long as the adapter lets it. */
+const LOCKED_TRIES_MAX = 4;
 const RETRY_FIRST_MS = 25;
 const UNIQUE_VIOLATION = "23505";
 
@@ -34,11 +47,13 @@ export function transition<Item, Outcome>(
   const after = killPoint(`${name}.after_commit`);
   const batcher = new Batcher<Outcome>({
     slots: world.slots,
-    run: async (items) => {
+    clock: world.clock,
+    run: async (items, isImpatient) => {
       if (before !== null) await world.killPoints.at(before);
+      const statements = isImpatient ? (world.database.impatient ?? world.database) : world.database;
       const rows = await repeating(world.clock, (isRepeat) => {
         const sent = isRepeat && options.repeat !== undefined ? repeatItems(items, options.repeat) : items;
-        return world.database.query<{ answer: readonly Outcome[] }>(text, [`[${sent.join(",")}]`, moment(world.clock)]);
+        return statements.query<{ answer: readonly Outcome[] }>(text, [`[${sent.join(",")}]`, moment(world.clock)]);
       });
       if (after !== null) await world.killPoints.at(after);
       return rows[0]?.answer ?? [];
@@ -48,14 +63,16 @@ export function transition<Item, Outcome>(
   return (item) => batcher.add(item, options.keyOf?.(item) ?? null);
 }
 
-/** Runs one statement of l0 that takes no items. */
+/** Runs one statement of l0 that takes no items. Once `stopping` is aborted, it is not tried again. */
 export async function runOnce<Answer>(
   world: TransitionWorld,
   name: string,
   values: readonly unknown[],
+  stopping?: AbortSignal,
 ): Promise<Answer> {
   try {
-    const rows = await repeating(world.clock, () => world.database.query<{ answer: Answer }>(sqlQuery(name), values));
+    const ask = () => world.database.query<{ answer: Answer }>(sqlQuery(name), values);
+    const rows = await repeating(world.clock, ask, { waitsForLocks: true, stopping });
     return rows[0]?.answer as Answer;
   } catch (error) {
     throw error instanceof DatabaseError ? storageError(name, error) : error;
@@ -67,18 +84,25 @@ export function moment(clock: Clock): string | null {
   return clock.databaseTime()?.toISOString() ?? null;
 }
 
-async function repeating<T>(clock: Clock, attempt: (isRepeat: boolean) => Promise<T>): Promise<T> {
+async function repeating<T>(
+  clock: Clock,
+  attempt: (isRepeat: boolean) => Promise<T>,
+  { waitsForLocks = false, stopping }: { waitsForLocks?: boolean; stopping?: AbortSignal | undefined } = {},
+): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await attempt(tries > 1);
     } catch (error) {
-      const mayRepeat =
-        error instanceof DatabaseError &&
-        (error.kind === "connection_lost" || error.kind === "unavailable" || error.kind === "retryable");
-      if (!mayRepeat || tries >= TRIES_MAX) throw error;
+      if (!(error instanceof DatabaseError) || stopping?.aborted) throw error;
+      if (tries >= triesMax(error.kind, waitsForLocks)) throw error;
       await new Promise<void>((resolve) => clock.after(RETRY_FIRST_MS * 2 ** (tries - 1), resolve));
     }
   }
+}
+
+function triesMax(kind: DatabaseErrorKind, waitsForLocks: boolean): number {
+  if (kind === "locked") return waitsForLocks ? LOCKED_TRIES_MAX : 1; // T3
+  return kind === "connection_lost" || kind === "unavailable" || kind === "retryable" ? TRIES_MAX : 1;
 }
 
 function repeatItems<Item>(items: readonly string[], repeat: (item: Item) => Item): string[] {
@@ -92,8 +116,7 @@ function refuse(name: string, error: DatabaseError): Rejected {
 }
 
 function storageError(name: string, error: DatabaseError): CGError {
-  const code = error.kind === "exhausted" ? "storage_full" : "storage_error";
-  return new CGError(code, `l0.${name} failed: ${error.message}`, {
+  return new CGError(storageCodeOf(error.kind), `l0.${name} failed: ${error.message}`, {
     details: { kind: error.kind, sqlstate: error.sqlstate },
     cause: error,
   });

@@ -134,6 +134,8 @@ export interface CallDraft {
   readonly after_execution?: AfterExecution;
   /** The tool's own limit; the call's deadline is this plus two leases. */
   readonly timeout_ms?: number;
+  /** How long it may wait for an executor, each time it becomes free; the tool's own limit then counts from its claim. */
+  readonly queue_timeout_ms?: number;
   readonly attempts_max?: number;
   readonly backoff_ms?: number;
   readonly can_reconcile?: boolean;

@@ -227,7 +227,7 @@ function completeCall(call: CallDraft, projectId: string, ids: Ids) {
     tool_digest: call.tool_digest,
     effect: call.effect ?? "once",
     after_execution: call.after_execution ?? AFTER_EXECUTION_DEFAULT,
-    deadline_ms: (call.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
+    ...deadlinesOf(call, isLocal),
     attempts_max: call.attempts_max ?? ATTEMPTS_MAX_DEFAULT,
     backoff_ms: call.backoff_ms ?? RETRY_BACKOFF_MS,
     can_reconcile: call.can_reconcile ?? false,
@@ -236,6 +236,13 @@ function completeCall(call: CallDraft, projectId: string, ids: Ids) {
     metadata: call.metadata,
   };
   return { item, capability };
+}
+
+/** Without a queue time one deadline covers waiting and running. A local call waits for no executor (decision 40). */
+function deadlinesOf({ timeout_ms = TOOL_TIMEOUT_MS, queue_timeout_ms }: CallDraft, isLocal: boolean) {
+  const run_deadline_ms = timeout_ms + CALL_DEADLINE_MARGIN_MS;
+  if (queue_timeout_ms === undefined || isLocal) return { deadline_ms: run_deadline_ms };
+  return { deadline_ms: queue_timeout_ms, queue_timeout_ms, run_deadline_ms };
 }
 
 function commandsOf(

@@ -2,11 +2,21 @@
 //
 //   L1. Every worker and executor listens through this. A message heard and a message found are handled alike; the
 //       database decides who works, so hearing twice is harmless.
-//   L2. A look finds only what the sweeper has rung again and nobody took, so it costs nothing while the bus works.
+//   L2. A look finds only what the sweeper has rung again and no worker took, so it costs nothing while the bus works. While this
+//       process knows that its bus rings nothing, a look finds what was never rung again, too: a hop then costs one look, and
+//       not the 5 s until the first repeated ring. There are as many looks as ever.
 //   L3. stop() resolves when no handler runs and no look is under way.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
-import type { Bus, BusMessage, Clock, Delivery, SubscribeOptions, Subscription } from "./ports.ts";
+import {
+  type Bus,
+  type BusMessage,
+  type Clock,
+  type Delivery,
+  isRinging,
+  type SubscribeOptions,
+  type Subscription,
+} from "./ports.ts";
 import { repeatEvery } from "./repeat-every.ts";
 
 /** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
@@ -17,7 +27,9 @@ export type WorkRole =
 
 export interface WorkSourceOptions {
   readonly bus: Bus;
-  readonly kernel: { overdueMessages(role: WorkRole): Promise<BusMessage[]> };
+  readonly kernel: {
+    overdueMessages(role: WorkRole, options: { readonly alsoUnrung: boolean }): Promise<BusMessage[]>;
+  };
   readonly clock: Clock;
   readonly role: WorkRole;
   readonly subscribe: SubscribeOptions;
@@ -33,7 +45,8 @@ export async function listenForWork(options: WorkSourceOptions): Promise<Subscri
     clock: options.clock,
     everyMs: options.lookEveryMs ?? SWEEP_INTERVAL_MS,
     task: async () => {
-      for (const message of await options.kernel.overdueMessages(options.role)) {
+      const alsoUnrung = !isRinging(options.bus.health()); // L2
+      for (const message of await options.kernel.overdueMessages(options.role, { alsoUnrung })) {
         if (isStopped) return;
         await options.handler(asDelivery(message));
       }

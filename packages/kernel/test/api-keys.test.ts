@@ -32,7 +32,13 @@ describe("a key", () => {
   it("tells who its bearer is, and the store holds neither its text nor its secret", async () => {
     const { key_id, text } = await create({ role: "executor", project_id: PROJECT, targets: ["echo"], label: "edge" });
     expect(text).toMatch(new RegExp(`^tsk_${key_id}\\.[A-Za-z0-9_-]{43}$`));
-    expect(await elsewhere(text)).toEqual({ key_id, role: "executor", project_id: PROJECT, targets: ["echo"] });
+    expect(await elsewhere(text)).toEqual({
+      key_id,
+      role: "executor",
+      project_id: PROJECT,
+      targets: ["echo"],
+      delegation_policy: null,
+    });
     const secret = text.slice(text.indexOf(".") + 1);
     const rows = await fx.query<{ row: string }>("select k::text as row from resource.api_keys k where key_id = $1", [
       key_id,

@@ -261,6 +261,51 @@ describe("the child of a task", () => {
   });
 });
 
+/** Starts a task's child and gives it to a worker that lives long. */
+async function startChild(parent: { agent_turn_id: string }, batch_task_id: string) {
+  const agent_id = await fx.newAgent();
+  const context_box_id = fx.ids.mint("box");
+  await fx.kernel.putBox({ project_id: PROJECT, box_id: context_box_id });
+  const child = { project_id: PROJECT, agent_id, agent_turn_id: fx.ids.mint("turn"), context_box_id };
+  const turn = { ...child, parent_agent_turn_id: parent.agent_turn_id };
+  const dispatch = { project_id: PROJECT, batch_task_id, only_idle: false, turn };
+  expect(await fx.kernel.dispatchBatchTask(dispatch)).toMatchObject({ outcome: "accepted" });
+  return await fx.resumed(agent_id, await fx.newWorker(undefined, 900_000));
+}
+
+describe("a task that was cut", () => {
+  it.each(["canceled", "failed", "timeout"])("as %s stays so when its child succeeds after that", async (status) => {
+    const { request, turn, tasks, batch_id } = await openBatch(1);
+    await fx.kernel.openBatch(request);
+    const batch_task_id = tasks[0] ?? "";
+    const child = await startChild(turn, batch_task_id);
+    const cut = { project_id: PROJECT, batch_task_id, move: "settle", status } as const;
+    expect(await fx.kernel.moveBatchTask(cut)).toMatchObject({ outcome: "accepted" });
+    expect(await fx.finish(child)).toMatchObject({ outcome: "accepted" });
+    expect((await fx.kernel.reads.batch(PROJECT, batch_id))?.tasks).toMatchObject([{ status }]);
+  });
+});
+
+describe("a batch that its PMO took and did not finish", () => {
+  it.each([
+    [true, "is handed out again after 5 s when a task failed and fail_fast is set"],
+    [false, "is left to wait for its other tasks when a task failed and fail_fast is not set"],
+  ] as const)("(fail_fast: %s) %s", async (fail_fast, _) => {
+    const { request, turn, tasks, batch_id } = await openBatch(2);
+    await fx.kernel.openBatch({ ...request, fail_fast });
+    for (const batch_task_id of tasks) await startChild(turn, batch_task_id);
+    const isTaken = async () => (await fx.kernel.takeDueBatches(100)).some((batch) => batch.batch_id === batch_id);
+    expect(await isTaken(), "it is new").toBe(true);
+    const failed = { project_id: PROJECT, batch_task_id: tasks[0] ?? "", move: "settle", status: "failed" } as const;
+    expect(await fx.kernel.moveBatchTask(failed)).toMatchObject({ outcome: "accepted" });
+    expect(await isTaken(), "a task has ended").toBe(true);
+    await fx.clock.advance(4_999);
+    expect(await isTaken(), "its PMO may be at it").toBe(false);
+    await fx.clock.advance(1);
+    expect(await isTaken(), "its PMO may have died").toBe(fail_fast);
+  });
+});
+
 describe("batches that are due", () => {
   it("are given to one of several who ask at once", async () => {
     const mine = new Set<string>();
@@ -298,6 +343,17 @@ describe("a stopped turn", () => {
 });
 
 describe("the budget of a trace", () => {
+  it("counts every turn, also of those that are asked for in one batch", async () => {
+    const trace_id = fx.ids.traceId();
+    const turns = Array.from({ length: 5 }, async () =>
+      fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: await fx.newAgent(), trace_id }),
+    );
+    for (const { outcome } of await Promise.all(turns)) expect(outcome).toBe("accepted");
+    expect(await fx.query("select turns from state.trace_budgets where trace_id = $1", [trace_id])).toEqual([
+      { turns: 5 },
+    ]);
+  });
+
   it("is the first ancestor's: children with traces of their own spend it too", async () => {
     const parent = await fx.started();
     const trace = (await fx.kernel.reads.turn(PROJECT, parent.agent_turn_id))?.trace_id;

@@ -38,6 +38,27 @@ describe("asking for calls", () => {
     expect(await ask("mine", { executor: "edge-2" })).toEqual([]);
   });
 
+  it("gives the oldest, past what is over, held under the same claim, or of another project", async () => {
+    const one = async (timeout_ms: number, project_id = PROJECT) => {
+      const target_subject = sentTo("oldest").target_subject.replace(PROJECT, project_id);
+      const turn = await fx.suspend(await fx.started({ project_id }), [{ target_subject, timeout_ms }]);
+      return turn.calls[0]?.tool_call_id;
+    };
+    await fx.kernel.putProject({ project_id: "p2" });
+    await one(600_000, "p2");
+    await one(1_000);
+    await fx.clock.advance(31_001); // with the margin of a deadline; nobody has swept
+    const asked = { project_id: PROJECT, target: "oldest", principal: "key_1", claim_id: "claim_1", max: 1 };
+    const taken = async (executor: string) =>
+      (await fx.kernel.claimCalls({ ...asked, executor })).map(({ tool_call_id }) => tool_call_id);
+    const [first, second, third] = [await one(600_000), await one(600_000), await one(600_000)];
+    await fx.query("update state.calls set due_at = due_at - interval '1 second' where tool_call_id = $1", [second]);
+    await fx.query("update state.calls set due_at = due_at + interval '1 second' where tool_call_id = $1", [third]);
+    expect(await taken("edge-1")).toEqual([second]);
+    expect(await taken("edge-2"), "its claim has the name of another's").toEqual([first]);
+    expect(await taken("edge-3")).toEqual([third]);
+  });
+
   it("gives each of many calls to one of many askers", async () => {
     const turns = await Promise.all(Array.from({ length: 12 }, () => fx.suspended([sentTo("many")])));
     const claims = await Promise.all(

@@ -110,7 +110,7 @@ describe("an executor that dies mid-run", () => {
 
 describe("a deadline", () => {
   const deadlines: { title: string; draft: Partial<CallDraft>; isClaimed: boolean; code: string }[] = [
-    { title: "of a call that nobody took", draft: { effect: "once" }, isClaimed: false, code: "tool_timeout" },
+    { title: "of a call that nobody took", draft: { effect: "once" }, isClaimed: false, code: "no_executor" },
     { title: "of a claimed call of effect once", draft: { effect: "once" }, isClaimed: true, code: "outcome_unknown" },
     {
       title: "of a claimed call of effect idempotent",

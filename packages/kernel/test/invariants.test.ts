@@ -51,6 +51,7 @@ const PLANTED: Readonly<Record<string, readonly string[]>> = {
   "38_idle_has_no_queue": ["update state.agent_state_head set queue_length = 3 where status = 'idle'"],
   "39_running_has_message": ["update state.inbox set status = 'pending' where status = 'processing'"],
   "42_rows_fit_their_state": ["update state.agent_state_head set holder = null where status = 'running'"],
+  "43_budget_counts_turns": ["update state.trace_budgets set turns = 0"],
   "40_overdue_calls": ["update state.calls set deadline_at = now() - interval '1 year' where wait_status = 'waiting'"],
   "41_overdue_turns": [
     "update state.agent_state_head set status = 'dispatched', updated_at = now() - interval '1 year', holder = null where status = 'suspended'",

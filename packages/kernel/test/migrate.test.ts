@@ -2,7 +2,7 @@
 
 import { createTestDatabases } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
-import { checkSchema, type Database, MIGRATIONS, migrate, SCHEMA_VERSION } from "../src/index.ts";
+import { checkSchema, type Database, FUNCTIONS_LEVEL, MIGRATIONS, migrate, SCHEMA_VERSION } from "../src/index.ts";
 
 const empty = () => createTestDatabases({ prepare: async () => undefined, digest: "empty" }).open();
 
@@ -47,7 +47,12 @@ describe("migrate", () => {
       await expect(checkSchema(store.database)).rejects.toThrow(/run `tessera migrate` first/);
       const result = await migrate(store.database);
       expect(result.applied).toEqual(MIGRATIONS.slice(2).map((migration) => migration.name));
-      expect(await migrate(store.database)).toEqual({ applied: [], functionsReplaced: false, version: SCHEMA_VERSION });
+      expect(await migrate(store.database)).toEqual({
+        applied: [],
+        functionsReplaced: false,
+        newerFunctionsKept: null,
+        version: SCHEMA_VERSION,
+      });
     } finally {
       await store.close();
     }
@@ -70,20 +75,81 @@ describe("migrate", () => {
     }
   });
 
-  it("does not replace the functions of a newer build", async () => {
+  it("does not replace the functions of a newer build, unless it is asked to", async () => {
     const store = await empty();
     try {
       await migrate(store.database);
-      await store.database.query("update l0.functions_installed set digest = 'newer', schema_version = $1", [
-        SCHEMA_VERSION + 1,
-      ]);
+      await installed(store.database, "newer", FUNCTIONS_LEVEL + 3);
+      expect(await migrate(store.database)).toMatchObject({
+        functionsReplaced: false,
+        newerFunctionsKept: FUNCTIONS_LEVEL + 3,
+      });
+      await checkSchema(store.database); // newer functions serve this build
+      expect(await migrate(store.database, { allowOlderFunctions: true })).toMatchObject({
+        functionsReplaced: true,
+        newerFunctionsKept: null,
+      });
+      expect(await migrate(store.database)).toMatchObject({ functionsReplaced: false, newerFunctionsKept: null });
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("replaces the functions of an older build, of one that knew no levels, and of another branch", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      for (const level of [FUNCTIONS_LEVEL - 1, null, FUNCTIONS_LEVEL]) {
+        await installed(store.database, "other", level);
+        await expect(checkSchema(store.database)).rejects.toThrow(
+          /functions are (older|another build's).*tessera migrate/,
+        );
+        expect((await migrate(store.database)).functionsReplaced).toBe(true);
+        await checkSchema(store.database);
+      }
+      await store.database.query("delete from l0.functions_installed");
+      await expect(checkSchema(store.database)).rejects.toThrow(/has no functions of l0/);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("counts the functions of this build at their highest level when a change of them was taken back", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      const level = () => store.database.query("select level from l0.functions_installed");
+      await store.database.query("update l0.functions_installed set level = level - 1");
+      await checkSchema(store.database); // the same text
       expect((await migrate(store.database)).functionsReplaced).toBe(false);
-      await store.database.query("update l0.functions_installed set digest = 'older', schema_version = $1", [
-        SCHEMA_VERSION,
-      ]);
-      expect((await migrate(store.database)).functionsReplaced).toBe(true);
+      expect(await level()).toEqual([{ level: FUNCTIONS_LEVEL }]);
+      await store.database.query("update l0.functions_installed set level = level + 5");
+      await migrate(store.database);
+      expect(await level()).toEqual([{ level: FUNCTIONS_LEVEL + 5 }]);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it("brings a store of schema 8, which has no level, to this build's", async () => {
+    const store = await empty();
+    try {
+      const eight = { at: (name: string) => void (name === "migrate.before_commit" && ++calls === 9 && fail()) };
+      let calls = 0;
+      const fail = () => {
+        throw new Error("killed");
+      };
+      await expect(migrate(store.database, { killPoints: eight })).rejects.toThrow("killed");
+      await store.database.query("insert into l0.functions_installed values (true, 'of that build', 8)");
+      await expect(checkSchema(store.database)).rejects.toThrow(/has schema 8/);
+      expect(await migrate(store.database)).toMatchObject({ functionsReplaced: true, newerFunctionsKept: null });
+      await checkSchema(store.database);
     } finally {
       await store.close();
     }
   });
 });
+
+function installed(database: Database, digest: string, level: number | null): Promise<unknown> {
+  return database.query("update l0.functions_installed set digest = $1, level = $2", [digest, level]);
+}

@@ -16,6 +16,7 @@ import {
   WAIT_STATES,
 } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
+import { noteHang } from "../src/index.ts";
 import { hold, PROJECT, type Started, type Suspended, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
@@ -145,14 +146,21 @@ everyPair<HeadSubject>("head", {
         if ((await fx.headStatus(turn)) === "running") {
           await fx.query("update state.agent_state_head set crash_count = 2 where agent_id = $1", [turn.agent_id]);
           await lapseWorker(turn.worker_id);
-        }
-        await kernel.sweep();
+          await kernel.sweep();
+        } else await hangTwice(turn.agent_turn_id);
         return;
       default:
         throw new Error(`no case for the head's move ${move}`);
     }
   },
 });
+
+/** As processes say that ran its code, one after the other. */
+async function hangTwice(agentTurnId: string): Promise<void> {
+  for (const hang_id of [fx.ids.mint("hang"), fx.ids.mint("hang")]) {
+    await noteHang(fx.store.database, fx.clock, { hang_id, workers: [], blamed: [agentTurnId] });
+  }
+}
 
 // ——— inbox: the row of a turn
 
@@ -239,6 +247,7 @@ everyPair<InboxSubject>("inbox row of a turn", {
           await fx.query("update state.agent_state_head set crash_count = 2 where agent_id = $1", [subject.agent_id]);
           await lapseWorker(subject.worker_id);
         }
+        if (status === "pending" || status === "deferred") await hangTwice(subject.turn_id);
         if (status === "queued") {
           // A candidate that lost its context is put aside when its time comes.
           await fx.query("update state.agent_turns set context_box_id = null where agent_turn_id = $1", [

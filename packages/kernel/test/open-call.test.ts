@@ -73,6 +73,37 @@ describe("opening a call", () => {
     expect((await fx.report(again)).outcome).toBe("accepted");
   });
 
+  it("again with the same claim id under another principal is refused, and the first keeps the call", async () => {
+    const turn = await fx.suspended();
+    const claim = { project_id: PROJECT, executor: "e", claim_id: "claim_1" };
+    const call = { ...claim, tool_call_id: turn.calls[0]?.tool_call_id ?? "", ticket: turn.calls[0]?.ticket ?? "" };
+    const first = await fx.kernel.openCall({ ...call, principal: "login_1" });
+    if (first.outcome !== "accepted") throw new Error("not opened");
+    const refused = { outcome: "rejected", code: "already_claimed" };
+    expect(await fx.kernel.openCall({ ...call, principal: "login_2" })).toEqual(refused);
+    expect(await fx.kernel.openCall(call), "nor under none").toEqual(refused);
+    const asked = { ...claim, target: "echo", max: 9, lease_ms: 15_000 };
+    const taken = async (principal: string) =>
+      (await fx.kernel.claimCalls({ ...asked, principal })).map(({ tool_call_id }) => tool_call_id);
+    expect(await taken("login_2")).not.toContain(call.tool_call_id);
+    const report = { ...call, capability: first.capability, content: { status: "success", result: 1 } };
+    expect(await fx.kernel.report({ ...report, principal: "login_1" })).toMatchObject({ outcome: "accepted" });
+  });
+
+  it("for less than a ring's time has it looked at when the lease ends, whichever way it was opened", async () => {
+    for (const by of ["ticket", "target"] as const) {
+      const turn = await fx.suspended([{ effect: "read", attempts_max: 3, timeout_ms: 600_000 }]);
+      const { tool_call_id = "", ticket } = turn.calls[0] ?? {};
+      const call = { project_id: PROJECT, tool_call_id, executor: "e", lease_ms: 1_000 };
+      const shown = by === "ticket" ? { ticket: ticket ?? "" } : { target: "echo" };
+      expect(await fx.kernel.openCall({ ...call, ...shown })).toMatchObject({ outcome: "accepted" });
+      await fx.later(999);
+      expect((await fx.kernel.reads.call(PROJECT, tool_call_id))?.claimed_by, by).toBe("e");
+      await fx.later(1);
+      expect((await fx.kernel.reads.call(PROJECT, tool_call_id))?.claimed_by, by).toBeNull();
+    }
+  });
+
   it("with a ticket that no text column can hold is refused for ever, and so is not tried again", async () => {
     const turn = await fx.suspended();
     const call = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id ?? "", executor: "e1" };
@@ -149,6 +180,26 @@ describe("a heartbeat", () => {
     }
     expect((await fx.kernel.reads.call(PROJECT, opened.tool_call_id))?.attempt).toBe(1);
     expect((await fx.report(opened)).outcome).toBe("accepted");
+  });
+
+  it("never shortens the lease, and never prolongs it beyond ten minutes from now", async () => {
+    const opened = await fx.opened(await fx.suspended([{ timeout_ms: 3_600_000 }]), 0, { lease_ms: 99_000_000 });
+    const { tool_call_id, capability } = opened;
+    const leaseOf = async () => {
+      const [row] = await fx.query<{ until: number }>(
+        "select extract(epoch from lease_until)::double precision as until from state.calls where tool_call_id = $1",
+        [tool_call_id],
+      );
+      return (row?.until ?? 0) * 1_000 - fx.clock.databaseTime().getTime();
+    };
+    expect(await leaseOf(), "as it was opened").toBe(600_000);
+    const renew = (lease_ms: number) =>
+      fx.kernel.renewCall({ project_id: PROJECT, tool_call_id, capability, lease_ms });
+    expect(await renew(1_000)).toMatchObject({ outcome: "accepted" });
+    expect(await leaseOf()).toBe(600_000);
+    await fx.clock.advance(1_000);
+    expect(await renew(99_000_000)).toMatchObject({ outcome: "accepted" });
+    expect(await leaseOf()).toBe(600_000);
   });
 
   it("without the capability is refused and changes nothing", async () => {

@@ -1,6 +1,7 @@
 // Crashes, stops, deferrals and lost rings: the turn goes on or ends, once, and its agent is free.
 
 import { describe, expect, it } from "vitest";
+import { type HangNote, noteHang } from "../src/index.ts";
 import { hold, PROJECT, type Started, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
@@ -88,6 +89,85 @@ describe("a worker that is lost", () => {
     await fx.kernel.retireWorker(turn.worker_id);
     await fx.later(1);
     expect((await fx.resumed(turn.agent_id, await fx.newWorker())).turn_epoch).toBe(turn.turn_epoch + 1);
+  });
+});
+
+describe("a turn whose code held up a process", () => {
+  const note = (turn: Started, others: Partial<HangNote> = {}) =>
+    noteHang(fx.store.database, fx.clock, {
+      hang_id: fx.ids.mint("hang"),
+      workers: [turn.worker_id],
+      blamed: [turn.agent_turn_id],
+      ...others,
+    });
+
+  const crashes = async ({ agent_id }: Started) =>
+    (await fx.query("select crash_count::int from state.agent_state_head where agent_id = $1", [agent_id]))[0]
+      ?.crash_count;
+
+  it("is ended at the second hang, with a dead letter, and its agent takes the next turn", async () => {
+    let turn = await fx.started();
+    await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: turn.agent_id });
+    expect(await note(turn)).toEqual({ ended: 0 });
+    await fx.later(1); // its worker's lease is over at once
+    turn = await fx.resumed(turn.agent_id, await fx.newWorker());
+    expect(await note(turn)).toEqual({ ended: 1 });
+    expect(await turnRow(turn)).toMatchObject({ status: "failed", error_code: "process_hung" });
+    expect(await terminalEvents(turn)).toEqual([{ status: "failed" }]);
+    const letters = "select reason from state.dead_letters where correlation_id = $1";
+    expect(await fx.query(letters, [turn.agent_turn_id])).toEqual([{ reason: "process_hung" }]);
+    const next = await fx.resumed(turn.agent_id, await fx.newWorker());
+    expect(next.agent_turn_id).not.toBe(turn.agent_turn_id);
+  });
+
+  it("is ended also if it made steps between the two", async () => {
+    let turn = await fx.started();
+    await note(turn);
+    await fx.later(1);
+    turn = await fx.resumed(turn.agent_id, await fx.newWorker());
+    const cards = [{ card_id: fx.ids.mint("card"), type: "agent.thought" as const, content: { text: "a step" } }];
+    await fx.kernel.appendCards({ ...hold(turn), cards });
+    await note(turn);
+    expect(await turnRow(turn)).toMatchObject({ status: "failed", error_code: "process_hung" });
+  });
+
+  it("is blamed once for one hang, however often that is told, and whoever has the turn by then", async () => {
+    const turn = await fx.started();
+    const hang_id = fx.ids.mint("hang");
+    await note(turn, { hang_id });
+    expect(await note(turn, { hang_id })).toEqual({ ended: 0 });
+    await fx.later(1);
+    const second = await fx.resumed(turn.agent_id, await fx.newWorker());
+    expect(await note(turn, { hang_id })).toEqual({ ended: 0 });
+    expect((await fx.finish(second)).outcome).toBe("accepted");
+    expect(await note(turn)).toEqual({ ended: 0 }); // it has ended
+  });
+
+  it("counts neither as a crash nor as an attempt of those that were at work beside it", async () => {
+    const hung = await fx.started();
+    const agent = await fx.newAgent();
+    await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: agent });
+    let beside = await fx.resumed(agent, await fx.newWorker());
+    const call = fx.call({ local: true, effect: "read" });
+    const thought = { content: { text: "" } };
+    await fx.kernel.suspendOnCalls({ ...hold(beside), step_id: fx.ids.mint("step"), thought, calls: [call] });
+    for (let hang = 0; hang < 6; hang += 1) {
+      await note(hung, { workers: [beside.worker_id] });
+      await fx.later(1);
+      beside = await fx.resumed(agent, await fx.newWorker());
+      expect(await crashes(beside)).toBe(0);
+      const sql = "select wait_status, claimed_by from state.calls where tool_call_id = $1";
+      expect(await fx.query(sql, [call.tool_call_id])).toEqual([
+        { wait_status: "waiting", claimed_by: beside.worker_id },
+      ]);
+    }
+  });
+
+  it("loses its worker as in any crash where nobody knows whose code it was", async () => {
+    const turn = await fx.started();
+    await note(turn, { blamed: null });
+    await fx.later(1);
+    expect(await crashes(await fx.resumed(turn.agent_id, await fx.newWorker()))).toBe(1);
   });
 });
 
@@ -254,6 +334,26 @@ describe("a lost ring", () => {
       expect(rings(agent, from)).toHaveLength(0);
       await fx.later(1);
       expect(rings(agent, from)).toHaveLength(1);
+    }
+  });
+
+  it("for a call, and for a step that is settled, is rung again at doubling intervals up to a minute", async () => {
+    const waiting = await fx.suspended([{ timeout_ms: 600_000 }]);
+    const settled = await fx.suspended([{ timeout_ms: 600_000 }]);
+    await fx.report(await fx.opened(settled));
+    await fx.kernel.announcer.settled();
+    const lost = [waiting.calls[0]?.tool_call_id, settled.agent_id];
+    const rung = (from: number) =>
+      fx.published
+        .slice(from)
+        .map(({ headers }) => headers["CG-Tool-Call-Id"] ?? headers["CG-Agent-Id"])
+        .filter((id) => lost.includes(id));
+    for (const wait of [5_000, 5_000, 10_000, 20_000, 40_000, 60_000, 60_000]) {
+      const from = fx.published.length;
+      await fx.later(wait - 1);
+      expect(rung(from)).toEqual([]);
+      await fx.later(1);
+      expect(rung(from).toSorted(), `after ${wait} ms`).toEqual(lost.toSorted());
     }
   });
 

@@ -196,6 +196,31 @@ if (needsRoles)
       expect(await open(1)).toEqual({ outcome: "rejected", code: "auth_failed" });
     });
 
+    it("that reports what contradicts itself settles its call as failed, if the call is its own", async () => {
+      const turn = await fx.suspended();
+      const { tool_call_id, ticket } = turn.calls[0] ?? {};
+      await fx.query("update state.calls set deadline_at = now() + interval '1 hour' where tool_call_id = $1", [
+        tool_call_id,
+      ]);
+      const call = { project_id: PROJECT, tool_call_id };
+      const opened = await ask("open_call", { ...call, ticket, executor: "e", claim_id: "c" });
+      const said = { ...call, content: { status: "ok", result: 7 } };
+      const before = await fx.everything();
+      for (const door of ["put_result_card", "report"]) {
+        expect(await ask(door, { ...said, capability: "00".repeat(32) })).toEqual({
+          outcome: "rejected",
+          code: "auth_failed",
+        });
+      }
+      expect(await fx.everything()).toBe(before);
+      const { capability } = opened as unknown as { capability: string };
+      expect(await ask("report", { ...said, capability })).toMatchObject({
+        outcome: "accepted",
+        warning: { code: "schema_invalid", message: expect.stringContaining("status must be one of") },
+      });
+      expect((await fx.kernel.reads.call(PROJECT, String(tool_call_id)))?.result_status).toBe("failed");
+    });
+
     it("meets the JSON gate again: depth, __proto__, numbers, size", async () => {
       const deep = `${"[".repeat(100)}1${"]".repeat(100)}`;
       for (const content of [

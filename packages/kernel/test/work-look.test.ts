@@ -36,3 +36,27 @@ it("a worker's look is not hidden by what other projects have left lying", async
   expect(found.length).toBeGreaterThan(0);
   expect(new Set(found)).toEqual(new Set([PROJECT]));
 });
+
+it("a look of a process whose bus is gone finds what is fresh, too, and not what was put off or is held", async () => {
+  const target_subject = `cg.v1r4.${PROJECT}.public.cmd.tool.unheard.run`;
+  const turn = await fx.suspended([
+    { target_subject, timeout_ms: 600_000 },
+    { target_subject, timeout_ms: 600_000 },
+  ]);
+  await fx.opened(turn, 0);
+  const commands = async (alsoUnrung: boolean) =>
+    (await fx.kernel.overdueMessages({ tool_target: "unheard" }, { alsoUnrung })).map(
+      (message) => message.headers["CG-Tool-Call-Id"],
+    );
+  expect(await commands(false)).toEqual([]);
+  expect(await commands(true)).toEqual([turn.calls[1]?.tool_call_id]);
+
+  const agent = await fx.newAgent();
+  await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: agent });
+  const agents = async (alsoUnrung: boolean) =>
+    (await fx.kernel.overdueMessages({ worker_target: "workers", project: PROJECT }, { alsoUnrung })).map(
+      (message) => message.headers["CG-Agent-Id"],
+    );
+  expect(await agents(false)).not.toContain(agent);
+  expect(await agents(true)).toContain(agent);
+});

@@ -88,10 +88,11 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
     let isRunning = false;
     try {
       if (isStopped) return delivery.nak();
+      const askedAtMs = clock.monotonicMs();
       const call = await claim(delivery, command);
       if (call === null) return;
       isRunning = true;
-      void run(command, call).finally(() => slots.give());
+      void run(command, call, askedAtMs).finally(() => slots.give());
     } catch (error) {
       // The store is away: the command is still true, and the next delivery or look asks again.
       onWarning(`opening ${command.ctx.tool_call_id} failed: ${String(error)}`);
@@ -124,8 +125,8 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
     return null;
   }
 
-  async function run(command: ToolCommand, call: OpenedCall): Promise<void> {
-    const lease = holdCall(call, { kernel, clock, onWarning });
+  async function run(command: ToolCommand, call: OpenedCall, askedAtMs: number): Promise<void> {
+    const lease = holdCall(call, { kernel, clock, askedAtMs, onWarning });
     try {
       const content = await answer(command, call);
       if (content === "withheld") {

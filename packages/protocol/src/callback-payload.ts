@@ -25,8 +25,7 @@ export interface ParsedCallbackPayload {
 }
 
 export function parseCallbackPayload(payload: Readonly<JsonObject>): ParsedCallbackPayload {
-  refuseControlFields(payload, "inbox replay");
-  refuseInlineFields(payload, [...COMMAND_FORBIDDEN_FIELDS, "error", "content"]);
+  const tool_result_card_id = parseCallbackPointer(payload);
   const status = textField(payload, "status");
   if (!isResultStatus(status)) {
     throw schemaInvalid("status", `status must be one of ${RESULT_STATUSES.join(", ")}`);
@@ -35,6 +34,16 @@ export function parseCallbackPayload(payload: Readonly<JsonObject>): ParsedCallb
   if (after_execution !== null && !isAfterExecution(after_execution)) {
     throw schemaInvalid("after_execution", `after_execution must be one of ${AFTER_EXECUTIONS.join(", ")}`);
   }
+  return {
+    callback: { after_execution, status, tool_result_card_id },
+    dropped: unknownKeys(payload, CALLBACK_PAYLOAD_FIELDS),
+  };
+}
+
+/** Which card the payload points to. What it says besides is for the kernel to judge. */
+export function parseCallbackPointer(payload: Readonly<JsonObject>): string {
+  refuseControlFields(payload, "inbox replay");
+  refuseInlineFields(payload, [...COMMAND_FORBIDDEN_FIELDS, "error", "content"]);
   const tool_result_card_id = textField(payload, "tool_result_card_id");
   if (tool_result_card_id === null) {
     throw new BadRequest("tool_result_card_id is required", {
@@ -43,10 +52,7 @@ export function parseCallbackPayload(payload: Readonly<JsonObject>): ParsedCallb
     });
   }
   if (!isId(tool_result_card_id)) throw schemaInvalid("tool_result_card_id", "tool_result_card_id is not a legal id");
-  return {
-    callback: { after_execution, status, tool_result_card_id },
-    dropped: unknownKeys(payload, CALLBACK_PAYLOAD_FIELDS),
-  };
+  return tool_result_card_id;
 }
 
 export function buildCallbackPayload(callback: CallbackPayload): JsonObject {

@@ -46,6 +46,7 @@ export const ERROR_CATALOGUE = {
   timeout: { class: "ToolTimeout", http: 504, retry: "never", meaning: "A bounded piece of work took too long and was ended.", todo: "Ask for less, or raise its limit." },
   not_implemented: { class: "BadRequest", http: 501, retry: "never", meaning: "This build does not support what was asked for.", todo: "See the documentation for what is supported." },
   internal_error: { class: "Internal", http: 500, retry: "never", meaning: "Tessera or a tool failed in a way nobody planned for.", todo: "Look at the logs under the request or trace id and report it." },
+  stop_incomplete: { class: "Internal", http: 500, retry: "never", meaning: "A process that was told to stop left parts behind that did not end in time, such as a connection to a server that hangs.", todo: "Nothing is lost: what was held is given out again. Look at the servers that the parts named depend on." },
   unknown_error: { class: "Internal", http: 500, retry: "never", meaning: "A tool said that it failed but not why.", todo: "Let the tool report an error with a code and a message." },
   upstream_unavailable: { class: "UpstreamUnavailable", http: 503, retry: "later", meaning: "A service that the tool depends on cannot be reached or failed.", todo: "Wait, then repeat." },
   model_failed: { class: "UpstreamUnavailable", http: 503, retry: "later", meaning: "The language model could not be reached or gave no usable answer.", todo: "Check key, quota and endpoint of the model, then repeat." },
@@ -96,6 +97,7 @@ export const ERROR_CATALOGUE = {
   stale_turn: { class: "Conflict", http: 409, retry: "never", meaning: "The turn is not the agent's current one.", todo: "Stop; read the agent's state." },
   lease_lost: { class: "Conflict", http: 409, retry: "never", meaning: "The lease lapsed or was given to another holder.", todo: "Stop all side effects." },
   worker_lapsed: { class: "Conflict", http: 409, retry: "never", meaning: "The worker did not renew its leases in time; its turns were dispatched again.", todo: "Register again and take new work." },
+  no_executor: { class: "ToolTimeout", http: 504, retry: "later", meaning: "No executor took the call in the time it may wait for one; this attempt did not run.", todo: "Start an executor for the target, or raise the tool's `queueTimeoutMs`." },
   outcome_unknown: { class: "Internal", http: 500, retry: "never", meaning: "The executor was lost while the tool ran; the side effect may or may not have happened.", todo: "Check the outside system before repeating; give the tool a `reconcile`." },
   tool_crashed: { class: "Internal", http: 500, retry: "never", meaning: "The tool's process ended on every attempt before it reported.", todo: "Look at the executor's logs." },
   tool_timeout: { class: "ToolTimeout", http: 504, retry: "never", meaning: "The tool gave no result before its deadline.", todo: "Raise the tool's timeout, or ask for less." },
@@ -111,6 +113,7 @@ export const ERROR_CATALOGUE = {
   trace_budget_exceeded: { class: "PolicyDenied", http: 429, retry: "never", meaning: "This trace has used up its turns.", todo: "Start a new request; look for a loop between agents." },
   fan_out_exceeded: { class: "BadRequest", http: 400, retry: "never", meaning: "More tasks at once than allowed.", todo: "Split the work." },
   crash_loop: { class: "Internal", http: 500, retry: "never", meaning: "The turn crashed its worker several times in a row and was ended.", todo: "Look at the worker's logs for this turn." },
+  process_hung: { class: "Internal", http: 500, retry: "never", meaning: "The turn's code held its process up for good, twice, and was ended.", todo: "Look at the log of the process that ended with exit code 8: it names the place. Mend the tool, extension or model that loops, or run it isolated." },
   max_steps_reached: { class: "BadRequest", http: 400, retry: "never", meaning: "The turn used up its steps before it finished.", todo: "Ask for less, or raise the limit of steps." },
   resume_retry_exhausted: { class: "Internal", http: 500, retry: "never", meaning: "The turn could not be resumed after several deferrals.", todo: "Look at the defer reasons of its inbox rows." },
   resume_failed: { class: "Internal", http: 500, retry: "never", meaning: "The turn could not be resumed.", todo: "Look at the detail." },
@@ -170,6 +173,7 @@ export const ERROR_CATALOGUE = {
 
   // Storage and process
   storage_error: { class: "UpstreamUnavailable", http: 503, retry: "same-call", meaning: "The database could not be reached or refused; the write may or may not have happened.", todo: "Repeat: every operation of the kernel is safe to repeat." },
+  storage_busy: { class: "UpstreamUnavailable", http: 503, retry: "same-call", meaning: "Another session of the database keeps a row locked that this needs; nothing was written.", todo: "Repeat: the session is ended within seconds, where a watchdog may (`tessera doctor`)." },
   storage_full: { class: "UpstreamUnavailable", http: 507, retry: "later", meaning: "The database or disk has no space.", todo: "Make room; work goes on by itself." },
   store_in_use: { class: "Conflict", http: 409, retry: "never", meaning: "Another process holds the data directory.", todo: "Reach it through that process, or stop it." },
   shutting_down: { class: "UpstreamUnavailable", http: 503, retry: "later", meaning: "This process is stopping and takes no new work.", todo: "Send it to another process." },
@@ -188,7 +192,8 @@ export const ERROR_CATALOGUE = {
   E_TOOL_NOT_IN_CATALOG: { class: "NotFound", http: 404, retry: "never", meaning: "This step does not offer the tool.", todo: "Call one of the offered tools." },
 
   // Extensions
-  E_EXT_LOAD: { class: "BadRequest", http: 400, retry: "never", meaning: "An extension's module cannot be loaded or exports no `register`.", todo: "Export `register(api, config)` from its entry." },
+  E_EXT_LOAD: { class: "BadRequest", http: 400, retry: "never", meaning: "An extension that an agent lists is not in this process, cannot be loaded, exports no `register`, or failed in it.", todo: "Export `register(api, config)` from its entry and look at the worker's log; an extension that only observes may have `onError: skip`." },
+  extension_failed: { class: "Internal", http: 500, retry: "never", meaning: "An extension around a turn, a step or a tool call threw, did not answer in time or answered wrongly, so what it wraps was not let through.", todo: "Look at the worker's log for the extension's stack and correct it; an extension that only observes may have `onError: skip`." },
 
   // Configuration bundles
   E_CONFIG_UNSUPPORTED_API_VERSION: { class: "BadRequest", http: 400, retry: "never", meaning: "`apiVersion` is not supported.", todo: "Use `goondan.ai/v1`." },

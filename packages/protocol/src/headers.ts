@@ -26,6 +26,8 @@ export const HEADERS = {
   call_ticket: "CG-Call-Ticket",
   /** Proof that the reporter holds the attempt (design.md D8). Never logged. */
   report_capability: "CG-Report-Capability",
+  /** Which store rings: members pass over what is another's (engines/nats/durable-owner.ts). */
+  store_id: "CG-Store-Id",
   timestamp: "CG-Timestamp",
   version: "CG-Version",
   msg_type: "CG-Msg-Type",

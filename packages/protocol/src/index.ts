@@ -32,6 +32,7 @@ export {
   type CallbackPayload,
   type ParsedCallbackPayload,
   parseCallbackPayload,
+  parseCallbackPointer,
 } from "./callback-payload.ts";
 export {
   CARD_FIELDS,
@@ -90,6 +91,19 @@ export {
   refuseControlFields,
   withoutControlFields,
 } from "./control-fields.ts";
+export {
+  DELEGATED_OPERATIONS,
+  type DelegatedOperation,
+  type DelegationPolicy,
+  isDelegationAllowed,
+  isToolDelegationAllowed,
+  type PolicyTarget,
+  readDelegationPolicy,
+  readToolDelegationPolicy,
+  type ToolDelegation,
+  type ToolDelegationPolicy,
+  toolDelegationMistake,
+} from "./delegation-policy.ts";
 export {
   ERROR_CATALOGUE,
   ERROR_CLASSES,
@@ -197,6 +211,7 @@ export {
   ERROR_MESSAGE_CHARS_MAX,
   FAN_OUT_MAX,
   FORK_JOIN_DEADLINE_MS,
+  HANGS_MAX,
   HEARTBEAT_MS,
   HTTP_BODY_BYTES_MAX,
   HTTP_HEADERS_BYTES_MAX,
@@ -227,7 +242,7 @@ export {
   UPLOAD_YAML_BYTES_MAX,
   YAML_DEPTH_MAX,
 } from "./limits.ts";
-export { nearestNames } from "./nearest-names.ts";
+export { nearestNames, nearName, unknownField } from "./nearest-names.ts";
 export {
   buildErrorResultFromException,
   cutMessage,
@@ -249,6 +264,7 @@ export {
   spawnedDepth,
 } from "./recursion-depth.ts";
 export { type InboxRow, replayInboxRow } from "./replay.ts";
+export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "./session-key.ts";
 export {
   BATCH_MOVES,
   BATCH_STATES,
@@ -301,9 +317,10 @@ export {
 } from "./status.ts";
 export {
   batchDurable,
-  defaultDurable,
+  durableOfProject,
   pmoDurable,
   type StreamSpec,
+  streamsKept,
   streamsOf,
   toolDurable,
   workerDurable,
@@ -357,5 +374,6 @@ export {
   type V1r3Identity,
   v1r3PayloadIdentity,
 } from "./v1r3.ts";
+export { visibleLine, visibleText } from "./visible-text.ts";
 export { WIRE_SCHEMAS, type WireSchemaDocument, type WireSchemaName } from "./wire-schema.ts";
 export type { JsonSchema } from "./wire-schema-parts.ts";

@@ -82,6 +82,8 @@ export const INBOX_PER_AGENT_MAX = 10_000;
 export const ATTEMPTS_MAX_DEFAULT = 3;
 /** Crashes of a turn in a row, without a commit between them, before it ends `failed/crash_loop`. */
 export const CRASHES_MAX = 3;
+/** Hangs of a process that a turn is blamed for, ever, before it ends `failed/process_hung`. */
+export const HANGS_MAX = 2;
 /** Deferrals of one inbox row before its turn ends `failed/resume_retry_exhausted`. */
 export const DEFERRALS_MAX = 3;
 

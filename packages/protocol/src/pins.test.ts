@@ -21,6 +21,7 @@ test("header names are these, in this casing", () => {
     "CG-L0-Ack-Reply",
     "CG-Call-Ticket",
     "CG-Report-Capability",
+    "CG-Store-Id",
     "CG-Timestamp",
     "CG-Version",
     "CG-Msg-Type",
@@ -136,7 +137,7 @@ test("states and moves are these", () => {
     stop: { from: ["dispatched", "running", "suspended"], to: "idle" },
     recover: { from: ["running"], to: "dispatched" },
     defer: { from: ["running"], to: "dispatched" },
-    exhaust: { from: ["running"], to: "idle" },
+    exhaust: { from: ["dispatched", "running", "suspended"], to: "idle" },
   });
   expect(protocol.INBOX_STATES).toEqual([
     "queued",
@@ -153,7 +154,7 @@ test("states and moves are these", () => {
     consume: { from: ["pending", "processing", "deferred"], to: "consumed" },
     recover: { from: ["processing"], to: "pending" },
     defer: { from: ["processing"], to: "deferred" },
-    fail: { from: ["queued", "processing"], to: "error" },
+    fail: { from: ["queued", "pending", "processing", "deferred"], to: "error" },
     cancel: { from: ["queued"], to: "skipped" },
   });
   expect(protocol.WAIT_STATES).toEqual(["waiting", "received", "applied", "dropped"]);
@@ -210,6 +211,7 @@ test("limits are these", () => {
   );
   expect(limits).toEqual({
     JSON_DEPTH_MAX: 64,
+    SESSION_ALIAS_CHARS_MAX: 256,
     ENVELOPE_DEPTH_EXTRA: 8,
     JSON_KEYS_MAX: 65536,
     ARGUMENTS_BYTES_MAX: 262144,
@@ -255,6 +257,7 @@ test("limits are these", () => {
     INBOX_PER_AGENT_MAX: 10000,
     ATTEMPTS_MAX_DEFAULT: 3,
     CRASHES_MAX: 3,
+    HANGS_MAX: 2,
     DEFERRALS_MAX: 3,
     BATCH_BYTES_MAX: 4194304,
     BATCH_ITEMS_MAX: 64,
@@ -301,6 +304,7 @@ canceled Conflict 409 never
 timeout ToolTimeout 504 never
 not_implemented BadRequest 501 never
 internal_error Internal 500 never
+stop_incomplete Internal 500 never
 unknown_error Internal 500 never
 upstream_unavailable UpstreamUnavailable 503 later
 model_failed UpstreamUnavailable 503 later
@@ -343,6 +347,7 @@ stale_epoch Conflict 409 never
 stale_turn Conflict 409 never
 lease_lost Conflict 409 never
 worker_lapsed Conflict 409 never
+no_executor ToolTimeout 504 later
 outcome_unknown Internal 500 never
 tool_crashed Internal 500 never
 tool_timeout ToolTimeout 504 never
@@ -356,6 +361,7 @@ backlog_full UpstreamUnavailable 429 later
 trace_budget_exceeded PolicyDenied 429 never
 fan_out_exceeded BadRequest 400 never
 crash_loop Internal 500 never
+process_hung Internal 500 never
 max_steps_reached BadRequest 400 never
 resume_retry_exhausted Internal 500 never
 resume_failed Internal 500 never
@@ -407,6 +413,7 @@ invalid_path BadRequest 400 never
 path_outside_workdir PolicyDenied 403 never
 url_not_allowed PolicyDenied 403 never
 storage_error UpstreamUnavailable 503 same-call
+storage_busy UpstreamUnavailable 503 same-call
 storage_full UpstreamUnavailable 507 later
 store_in_use Conflict 409 never
 shutting_down UpstreamUnavailable 503 later
@@ -420,6 +427,7 @@ E_TOOL_INVALID_ARGS BadRequest 400 never
 E_TOOL_NOT_FOUND NotFound 404 never
 E_TOOL_NOT_IN_CATALOG NotFound 404 never
 E_EXT_LOAD BadRequest 400 never
+extension_failed Internal 500 never
 E_CONFIG_UNSUPPORTED_API_VERSION BadRequest 400 never
 E_CONFIG_UNKNOWN_KIND BadRequest 400 never
 E_CONFIG_INVALID_NAME BadRequest 400 never

@@ -23,7 +23,7 @@ export const HEAD_MOVES = {
   stop: { from: ["dispatched", "running", "suspended"], to: "idle" }, // the epoch grows, so late writes are stale
   recover: { from: ["running"], to: "dispatched" }, // the worker's lease lapsed; the epoch grows
   defer: { from: ["running"], to: "dispatched" }, // the holder gives its turn back for later
-  exhaust: { from: ["running"], to: "idle" }, // crash loop, or deferrals used up: the kernel ends the turn
+  exhaust: { from: ["dispatched", "running", "suspended"], to: "idle" }, // crashes, hangs or deferrals used up: the kernel ends the turn
 } as const satisfies Record<string, Move<HeadState>>;
 
 export const INBOX_STATES = ["queued", "pending", "processing", "deferred", "consumed", "error", "skipped"] as const;
@@ -35,7 +35,7 @@ export const INBOX_MOVES = {
   consume: { from: ["pending", "processing", "deferred"], to: "consumed" }, // applied, or found stale
   recover: { from: ["processing"], to: "pending" }, // its worker's lease lapsed
   defer: { from: ["processing"], to: "deferred" }, // not yet possible: see DEFER_DELAYS_MS
-  fail: { from: ["queued", "processing"], to: "error" },
+  fail: { from: ["queued", "pending", "processing", "deferred"], to: "error" },
   cancel: { from: ["queued"], to: "skipped" },
 } as const satisfies Record<string, Move<InboxState>>;
 

@@ -1,13 +1,30 @@
 import { expect, test } from "vitest";
-import { defaultDurable } from "./streams.ts";
+import { durableOfProject, streamsKept, toolDurable } from "./streams.ts";
 
-test("a default durable spells out queue and subject", () => {
-  expect(defaultDurable("q", "cg.v1r4.*.*.cmd.tool.t.>")).toBe("q_cg_v1r4_ALL_ALL_cmd_tool_t_REST");
+test("a service of one project has the durable of its target with the project behind it", () => {
+  expect(durableOfProject(toolDurable("words"), "default")).toBe("tool_words_cmd_v1r4_default");
+  expect(durableOfProject(toolDurable("words"), undefined)).toBe("tool_words_cmd_v1r4");
 });
 
-test("a default durable that would be too long keeps the queue and a hash", () => {
-  const long = defaultDurable("tool_service", `cg.v1r4.*.*.cmd.tool.${"x".repeat(60)}.*`);
-  expect(long).toMatch(/^tool_service_[0-9a-f]{8}$/);
-  expect(defaultDurable("tool_service", `cg.v1r4.*.*.cmd.tool.${"y".repeat(60)}.*`)).not.toBe(long);
-  expect(defaultDurable("q".repeat(100), "a").length).toBeLessThanOrEqual(64);
+test("two pairs of target and project never meet in one durable, whatever they are called", () => {
+  const parts = [
+    "a",
+    "b",
+    "a_cmd_v1r4",
+    "b_cmd_v1r4",
+    "a_cmd_v1r4_b",
+    "b_cmd_v1r4_a",
+    "_",
+    "v1r4",
+    "_v1r4",
+    "cmd_v1r4_",
+  ];
+  const names = parts.flatMap((target) =>
+    [undefined, ...parts].map((project) => durableOfProject(toolDurable(target), project)),
+  );
+  expect(new Set(names).size).toBe(parts.length * (parts.length + 1));
+});
+
+test("a broker keeps the streams of the current version, and the commands to peers of the older one", () => {
+  expect(streamsKept().map(({ name }) => name)).toEqual(["cg_cmd_v1r3", "cg_cmd_v1r4", "cg_evt_v1r4"]);
 });

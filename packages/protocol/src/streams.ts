@@ -2,11 +2,14 @@
 //
 //   D1. Instances of one system share a durable; different systems never do.
 //   D2. `str` subjects have no stream: they may be lost and must never change state.
+//   D3. No two pairs of a target and a project meet in one durable, though both are any tokens: a name that could be read in
+//       two ways ends in a part of its hash.
 
 import { createHash } from "node:crypto";
-import { DURABLE_CHARS_MAX } from "./limits.ts";
-import { SUBJECT_VERSION, type SubjectVersion, safeLabel } from "./subject.ts";
+import { SUBJECT_VERSION, SUBJECT_VERSIONS, type SubjectVersion, safeLabel } from "./subject.ts";
 
+/** Stands between a target and a project, once. */
+const VERSION_MARK = "_v1r";
 const HOUR_MS = 3_600_000;
 
 export interface StreamSpec {
@@ -20,6 +23,14 @@ export function streamsOf(version: SubjectVersion = SUBJECT_VERSION): readonly S
     { name: `cg_cmd_${version}`, filter: `cg.${version}.*.*.cmd.>`, max_age_ms: 24 * HOUR_MS },
     { name: `cg_evt_${version}`, filter: `cg.${version}.*.*.evt.>`, max_age_ms: 7 * 24 * HOUR_MS },
   ];
+}
+
+/** What a broker should have for us: the streams of the current version, and one for the commands to peers of an older one. */
+export function streamsKept(): readonly StreamSpec[] {
+  return SUBJECT_VERSIONS.flatMap((version) => {
+    const streams = streamsOf(version);
+    return version === SUBJECT_VERSION ? streams : streams.filter(({ filter }) => filter.endsWith(".cmd.>"));
+  });
 }
 
 /** Durable names of our services; tools share one per target. */
@@ -39,10 +50,12 @@ export function batchDurable(version: SubjectVersion = SUBJECT_VERSION): string 
   return `pmo_batch_evt_task_${version}`;
 }
 
-/** The durable of a subscription that names none: `{queue}_{subject}` made safe, or the queue and a hash if too long. */
-export function defaultDurable(queue: string, subject: string): string {
-  const name = `${queue}_${subject.replaceAll(".", "_").replaceAll("*", "ALL").replaceAll(">", "REST")}`;
-  if (name.length <= DURABLE_CHARS_MAX) return name;
-  const hash = createHash("md5").update(name).digest("hex").slice(0, 8);
-  return `${queue.slice(0, DURABLE_CHARS_MAX - 9)}_${hash}`;
+/** The durable of a service that hears one project only; without a project the one that hears all (D3). */
+export function durableOfProject(durable: string, project_id: string | undefined): string {
+  if (project_id === undefined) return durable;
+  const name = `${durable}_${project_id}`;
+  const isOneWay = name.split(VERSION_MARK).length === 2;
+  return isOneWay
+    ? name
+    : `${name}_${createHash("sha256").update(`${durable}.${project_id}`).digest("hex").slice(0, 24)}`;
 }

@@ -8,14 +8,17 @@ import type { Node } from "./open-node.ts";
 export function agentPorts({ kernel, clock, ids }: Pick<Node, "kernel" | "clock" | "ids">): AgentPorts {
   return {
     async enqueue(order) {
-      const name = order.agent ?? order.agent_id ?? "";
-      const turn = await traceEnqueue({ agent_name: name }, (trace) =>
+      const agent_name = order.agent ?? order.agent_id ?? "";
+      const { trace_id, span_id } = order;
+      const turn = await traceEnqueue({ agent_name, trace_id, span_id }, (trace) =>
         enqueueAgentTurn(kernel, ids, { ...order, ...trace }),
       );
       return { agent_turn_id: turn.agent_turn_id, agent_id: turn.agent_id, isNew: turn.outcome === "accepted" };
     },
     runtime(caller, operation, { ordinal, target = "", event = {}, options = {} }, signal) {
-      const runtime = createAgentRuntime({ kernel, clock, caller, ordinal, signal });
+      const { is_foreign, key_policy, ...call } = caller;
+      const from = { isForeign: is_foreign, policies: key_policy === null ? [] : [key_policy] };
+      const runtime = createAgentRuntime({ kernel, clock, caller: call, from, ordinal, signal });
       return callRuntime(runtime, operation, target, eventOf(event, caller.tool_call_id, ordinal), options);
     },
   };

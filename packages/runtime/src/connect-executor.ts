@@ -20,10 +20,12 @@ export async function connectExecutor(options: {
   readonly url: string;
   readonly apiKey: string;
   readonly nats?: string;
+  /** Whose commands it hears where stores share a broker, as `tessera start` prints it. */
+  readonly storeId?: string | undefined;
   readonly onWarning: (warning: string) => void;
 }): Promise<ExecutorLink> {
-  const { url, apiKey, nats, onWarning } = options;
-  const bus = await openBus({ kind: "memory", name: "memory" }, { nats, onWarning });
+  const { url, apiKey, nats, storeId, onWarning } = options;
+  const bus = await openBus({ kind: "memory", name: "memory" }, { nats, storeId, onWarning });
   return {
     edge: connectEdge({ url, apiKey, clock: systemClock, mintClaimId: () => systemIds.mint("claim") }),
     bus,

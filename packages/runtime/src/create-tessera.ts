@@ -6,7 +6,8 @@
 //
 //   T1. What is asked for is durable before it is answered: a program that is killed and opens the same store again finds
 //       its turns by their ids, and they go on.
-//   T2. Nothing of the program is taken: no signal handlers, no exit, and the log goes where the program says.
+//   T2. Nothing of the program is taken: no signal handlers, no exit (but for `hangMs`, which asks for one), and the log goes
+//       where the program says.
 //   T3. What counts is what the program says: TESSERA_ variables and a bundle's settings are the command's.
 //   T4. With a directory the API is served on a free port of loopback, because a directory has one holder (holder.ts, D1).
 //   T5. Once `close` was asked for, nothing new can be asked. Waits that are under way go on through the grace; what has not
@@ -27,7 +28,7 @@ import { ROLES, type Role } from "./roles.ts";
 export interface TesseraOptions
   extends AgentResources,
     Pick<ProcessOptions, "data" | "postgres" | "nats" | "migrate" | "bundle" | "builtins" | "shell" | "workspaces">,
-    Pick<ProcessOptions, "envAllowList" | "concurrencyMax" | "leaseMs" | "sweepIntervalMs"> {
+    Pick<ProcessOptions, "envAllowList" | "credentials" | "concurrencyMax" | "leaseMs" | "sweepIntervalMs" | "hangMs"> {
   /** Made with `defineTool`. */
   readonly tools?: readonly RegisteredTool[];
   /** Default: `default`. It is made where it is missing. */
@@ -35,7 +36,9 @@ export interface TesseraOptions
   /** Default: all but `api`. */
   readonly roles?: readonly Role[];
   /** Serves the HTTP API there; port 0 takes a free one. False: not even for a directory (T4). */
-  readonly api?: Pick<ApiOptions, "host" | "port" | "apiKey" | "allowedHosts" | "isGodEnabled"> | false;
+  readonly api?:
+    | Pick<ApiOptions, "host" | "port" | "apiKey" | "allowedHosts" | "trustedProxies" | "isGodEnabled">
+    | false;
   /** Where tools' variables and models' keys are read; default: this process's environment. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Takes each line of the log, which is JSON; default: stderr. */
@@ -165,7 +168,9 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
         throw errorOf("not_found", `there is no tool ${JSON.stringify(tool_name)} in project ${project}`);
       }
       const request = { ...rest, project_id: project, tool_name, arguments: args };
-      const { agent_turn_id } = await requestToolCall(kernel, ids, request);
+      const { agent_turn_id } = await traceEnqueue({ tool_name }, (trace) =>
+        requestToolCall(kernel, ids, { ...request, ...trace }),
+      );
       const wait = { ...(waitMs === undefined ? {} : { waitMs }), ...(signal === undefined ? {} : { signal }) };
       const end = awaitToolCall(node, project, agent_turn_id, wait);
       return await orWaiting<ToolCallAnswer>(end, { agent_turn_id, status: "waiting" });

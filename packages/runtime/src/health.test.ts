@@ -86,3 +86,27 @@ it("a store with another schema makes it unready and says what to do", async () 
     checks: [{ name: "store", status: "ok" }, { name: "schema", says: expect.stringContaining("tessera migrate") }, {}],
   });
 });
+
+it("work that is due and that no sweeper takes makes it degraded, once the process is there for as long", async () => {
+  const node = await openNode({ onWarning: () => {}, onFatal: () => {}, sweep: false });
+  const clock = new VirtualClock();
+  const health = createHealth({ node: { ...node, clock } });
+  await node.store.database.query(
+    `insert into state.inbox (inbox_id, project_id, agent_id, channel_id, message_type, correlation_id, agent_turn_id, status, next_retry_at, due_at, created_at)
+     values ('i', 'p', 'a', 'c', 'turn', 'x', 't', 'pending', now(), now() - interval '40 seconds', now())`,
+  );
+  expect((await health()).status).toBe("ok");
+  await clock.advance(20_000);
+  expect(await health()).toMatchObject({
+    status: "degraded",
+    checks: [
+      {},
+      { name: "schema", status: "ok" },
+      { name: "work", says: expect.stringMatching(/^work has been due for 20 s/) },
+      {},
+    ],
+  });
+  await node.store.database.query("update state.inbox set due_at = null");
+  expect((await health()).status).toBe("ok");
+  await node.close();
+});

@@ -1,13 +1,16 @@
 // Whether this process can serve: asked by load balancers, by `tessera doctor` and by people.
 //
-//   H1. `unready` when the database does not answer in time, has another schema, or the process is going away: nothing can
-//       be served. `degraded` when only the broker is gone: everything is served, later, because the sweeper and the looks
-//       of the workers do what the bell would have done.
-//   H2. Anybody may ask, so no answer names a host, a user or a path, and any number of questions at once is one look.
+//   H1. `unready` when the database does not answer in time, takes no writes (watch-writes.ts), has another schema, or the
+//       process is going away: nothing can be served.
+//   H2. `degraded` when only the broker is gone or takes nothing: everything is served, later, because the sweeper and the
+//       looks of the workers do what the bell would have done. And when something has been due for DUE_SECONDS_MAX while this
+//       process was there: no process sweeps the store, or another session keeps rows locked.
+//   H3. Anybody may ask, so no answer names a host, a user or a path, and any number of questions at once is one look.
 
-import { checkSchema, type Database } from "@tessera/kernel";
+import { checkSchema, createDoctorReads, isReadOnly } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
 import type { Health, HealthCheck } from "@tessera/server";
+import { DUE_SECONDS_MAX } from "./doctor/work.ts";
 import type { Node } from "./open-node.ts";
 
 export interface HealthOptions {
@@ -18,21 +21,24 @@ export interface HealthOptions {
 }
 
 const TIME_LIMIT_MS = 2_000;
+const READ_ONLY = "the database takes no writes: it is a standby, or was told to be read-only";
 const WORST_FIRST = ["unready", "degraded", "ok"] as const;
 
 export function createHealth(options: HealthOptions): () => Promise<Health> {
   let looking: Promise<Health> | null = null;
   let asking: Promise<HealthCheck | null> | null = null;
-  /** One that is late is waited for again: a database that hangs is not asked a second time meanwhile (H2). */
+  const { clock, store } = options.node;
+  const openedMs = clock.monotonicMs();
+  /** One that is late is waited for again: a database that hangs is not asked a second time meanwhile (H3). */
   const askStore = () => {
-    asking ??= schemaProblem(options.node.store.database).finally(() => {
+    asking ??= storeProblem(store.database, () => (clock.monotonicMs() - openedMs) / 1_000).finally(() => {
       asking = null;
     });
     return asking;
   };
   return () => {
     looking ??= look(options, askStore).finally(() => {
-      looking = null; // H2
+      looking = null; // H3
     });
     return looking;
   };
@@ -64,13 +70,21 @@ async function lookAtStore(
   const took = Math.round(clock.monotonicMs() - before);
   if (problem !== null && problem.name === "store") return [problem];
   const there: HealthCheck = { name: "store", status: "ok", says: `the database answered within ${took} ms` };
-  return [there, problem ?? { name: "schema", status: "ok", says: "the schema is the one of this build" }];
+  const schema: HealthCheck = { name: "schema", status: "ok", says: "the schema is the one of this build" };
+  if (problem === null) return [there, schema];
+  return problem.name === "schema" ? [there, problem] : [there, schema, problem];
 }
 
-async function schemaProblem(database: Database): Promise<HealthCheck | null> {
+async function storeProblem(database: Node["store"]["database"], upSeconds: () => number): Promise<HealthCheck | null> {
   try {
     await checkSchema(database);
-    return null;
+    const refuses = database.refusesWrites ?? null;
+    if (refuses !== null) return { name: "store", status: "unready", says: refuses };
+    if (await isReadOnly(database)) return { name: "store", status: "unready", says: READ_ONLY };
+    const seconds = Math.min(await createDoctorReads(database).oldestDueSeconds(), upSeconds());
+    if (seconds < DUE_SECONDS_MAX) return null;
+    const says = `work has been due for ${Math.round(seconds)} s: no process sweeps the store, or another session keeps its rows locked`;
+    return { name: "work", status: "degraded", says };
   } catch (error) {
     if (CGError.is(error)) return { name: "schema", status: "unready", says: error.message };
     return { name: "store", status: "unready", says: "the database cannot be asked" };
@@ -90,11 +104,14 @@ function withinLimit(
 }
 
 function busCheck(bus: Node["bus"]): HealthCheck {
-  const { connected, warnings } = bus.health();
+  const { connected, refuses, warnings } = bus.health();
   const { kind } = bus.capabilities;
   if (!connected) {
     const says = `the bus (${kind}) is gone; work goes on at the pace of the sweeper`;
     return { name: "bus", status: "degraded", says };
+  }
+  if (refuses !== undefined) {
+    return { name: "bus", status: "degraded", says: `${refuses}; work goes on at the pace of the sweeper` };
   }
   const more = warnings.length === 0 ? "" : `, with ${warnings.length === 1 ? "a warning" : "warnings"} in the log`;
   return { name: "bus", status: "ok", says: `the bus (${kind}) is connected${more}` };

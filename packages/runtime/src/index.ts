@@ -41,6 +41,7 @@ export {
 } from "./create-tessera.ts";
 export type { Check, CheckArea } from "./doctor/check.ts";
 export { type DoctorOptions, runDoctor } from "./doctor/run-doctor.ts";
+export { EXIT_HUNG } from "./hangs/shared.ts";
 export { findHolder, type Holder, reachHolder } from "./holder.ts";
 export { type AgentResources, type Agents, type AgentsOptions, openAgents } from "./open-agents.ts";
 export { type Api, type ApiOptions, openApi, openSelfApi } from "./open-api.ts";

@@ -21,9 +21,11 @@ import {
   type SwarmBundle,
   startAgentWorker,
   startUiWorker,
+  UI_WORKER_TARGET,
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
 import { importEntry } from "@tessera/executor";
+import type { WhileAtWork } from "@tessera/kernel";
 import { startPmo } from "@tessera/pmo";
 import { errorOf, isJsonObject } from "@tessera/protocol";
 import type { ToolLogEntry } from "@tessera/tool";
@@ -42,6 +44,7 @@ export interface AgentsOptions {
   readonly resources?: AgentResources | undefined;
   readonly concurrencyMax?: number | undefined;
   readonly leaseMs?: number | undefined;
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
   readonly onWarning: (warning: string) => void;
 }
@@ -69,15 +72,17 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
   await deployProfiles(node.kernel, project, profiles); // A1
   const extensions = await loadExtensions(options, bundle);
   if (extensions !== undefined) host.useExtensions((invocation) => extensions.toolOf(invocation));
+  const { runner, isHosted } = host;
   const worker = roles.includes("worker")
     ? await startAgentWorker({
         ...node,
         project, // its local tools are the host's, and that is for one project
-        workerTargets: [...new Set([WORKER_TARGET_DEFAULT, ...profiles.map((profile) => profile.worker_target)])],
+        workerTargets: workerTargetsOf(profiles),
         models: createModels({ env, clock: node.clock, onWarning }),
-        runner: host.runner,
-        isHosted: host.isHosted,
+        runner,
+        isHosted,
         ...(extensions === undefined ? {} : { extensions }),
+        whileAtWork: options.whileAtWork,
         ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
         ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
         ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
@@ -85,7 +90,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
       })
     : null;
   const ui = roles.includes("ui")
-    ? await startUiWorker({ ...node, project, runner: host.runner, isHosted: host.isHosted, onWarning })
+    ? await startUiWorker({ ...node, project, runner, isHosted, whileAtWork: options.whileAtWork, onWarning })
     : null;
   const pmo = roles.includes("pmo")
     ? await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning })
@@ -100,7 +105,13 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
   };
 }
 
-/** Undefined without any: then the loop has no layers to go through. */
+/** Those of the profiles, without the UI worker's: it takes the turns of its agents itself. */
+function workerTargetsOf(profiles: readonly AgentProfile[]): string[] {
+  const targets = profiles.map((profile) => profile.worker_target).filter((target) => target !== UI_WORKER_TARGET);
+  return [...new Set([WORKER_TARGET_DEFAULT, ...targets])];
+}
+
+/** Undefined without any: then the loop has no layers to go through, and refuses turns whose profile lists one. */
 async function loadExtensions(
   { node, host, onWarning }: AgentsOptions,
   bundle: SwarmBundle | null,
@@ -108,13 +119,28 @@ async function loadExtensions(
   if (bundle === null || host.bundle === null || bundle.extensions.length === 0) return undefined;
   const { root } = host.bundle;
   const modules = await Promise.all(
-    bundle.extensions.map(async ({ name, entry, config }): Promise<ExtensionModule> => {
-      const exported = (await importEntry(entry, root)) as Partial<ExtensionModule>;
-      if (typeof exported.register === "function") return { name, config, register: exported.register };
-      throw errorOf("E_EXT_LOAD", `${entry} exports no register(api, config)`, { details: { extension: name } });
+    bundle.extensions.map(async (extension): Promise<ExtensionModule | null> => {
+      try {
+        return await loadExtension(extension, root);
+      } catch (error) {
+        if (extension.onError !== "skip") throw error;
+        onWarning(`extension ${extension.name} could not be loaded and is not used: ${String(error)}`);
+        return null;
+      }
     }),
   );
-  return createExtensionHost({ extensions: modules, kernel: node.kernel, onWarning });
+  const extensions = modules.filter((module) => module !== null);
+  return createExtensionHost({ extensions, kernel: node.kernel, clock: node.clock, onWarning });
+}
+
+async function loadExtension(
+  { name, entry, config, onError }: SwarmBundle["extensions"][number],
+  root: string,
+): Promise<ExtensionModule> {
+  const exported = (await importEntry(entry, root)) as Partial<ExtensionModule>;
+  const { register } = exported;
+  if (typeof register === "function") return { name, config, register, ...(onError === undefined ? {} : { onError }) };
+  throw errorOf("E_EXT_LOAD", `${entry} exports no register(api, config)`, { details: { extension: name } });
 }
 
 async function readAgents(options: AgentsOptions): Promise<SwarmBundle | null> {

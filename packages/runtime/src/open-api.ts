@@ -7,13 +7,13 @@
 import { createHash } from "node:crypto";
 import type { Server, ServerOptions } from "@tessera/server";
 import { isReservedToolName } from "@tessera/tool";
-import { parseToolUpload } from "@tessera/tool/resources";
 import { agentPorts } from "./agent-ports.ts";
 import { API_HOST, API_PORT } from "./api-address.ts";
 import { announceHolder } from "./holder.ts";
 import { createLocalKey } from "./local-key.ts";
 import type { Node } from "./open-node.ts";
 import { productPorts } from "./product-ports.ts";
+import { openReadingThreads } from "./reading-threads.ts";
 
 export interface ApiOptions {
   readonly node: Node;
@@ -24,6 +24,7 @@ export interface ApiOptions {
   /** Instead of a generated administrator's key. */
   readonly apiKey?: string | undefined;
   readonly allowedHosts?: readonly string[] | undefined;
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Variables that uploaded tools may name; absent: all that are not always refused. */
   readonly envAllowList?: readonly string[] | undefined;
   /** True once this process was told to stop: readiness says so. */
@@ -49,23 +50,36 @@ export function loadServer(): Promise<typeof import("@tessera/server")> {
 }
 
 export async function openApi(options: ApiOptions): Promise<Api> {
-  const { node, host = API_HOST, port = API_PORT, envAllowList, allowedHosts, apiKey, onWarning } = options;
+  const {
+    node,
+    host = API_HOST,
+    port = API_PORT,
+    envAllowList,
+    allowedHosts,
+    trustedProxies,
+    apiKey,
+    onWarning,
+  } = options;
   const key = createLocalKey({ kernel: node.kernel, given: apiKey });
   const { openServer } = await loadServer();
+  const reading = openReadingThreads(node.clock);
   const server = await openServer({
     kernel: { ...node.kernel, authenticate: key.authenticate },
     tools: {
-      parse: (bytes, source) =>
-        parseToolUpload(bytes, { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) }) as never,
+      parse: (bytes, { onCost, ...source }) => {
+        const options = { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) };
+        return reading.read({ kind: "tools", bytes, options }, { projectId: source.projectId, onCost }) as never;
+      },
       isReservedName: isReservedToolName,
     },
     agents: agentPorts(node),
-    ports: productPorts(options),
+    ports: productPorts({ ...options, reading }),
     bus: node.bus,
     clock: node.clock,
     ids: node.ids,
     listen: { host, port },
     ...(allowedHosts === undefined ? {} : { allowedHosts }),
+    ...(trustedProxies === undefined ? {} : { trustedProxies }),
     // Servers behind one name share the given key, and so the cursors of each other.
     ...(key.isNew ? {} : { cursorKey: createHash("sha256").update(`cursor:${key.text}`).digest() }),
     ...(options.limits === undefined ? {} : { limits: options.limits }),
@@ -80,11 +94,11 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       server,
       async close() {
         await forget?.();
-        await server.close();
+        await Promise.all([server.close(), reading.close()]); // the server waits for its handlers
       },
     };
   } catch (error) {
-    await server.close();
+    await Promise.all([server.close(), reading.close()]);
     throw error;
   }
 }

@@ -8,6 +8,8 @@ import type { StorePlace } from "./store-place.ts";
 export interface BusConfiguration {
   /** One NATS URL, or several of one cluster separated by commas. */
   readonly nats?: string | undefined;
+  /** Which store rings and is rung for; without it, an executor that is no part of a store. */
+  readonly storeId?: string | undefined;
   /** Whether the age of a broker is told; default no: a command that only asks is not who upgrades it. */
   readonly warnsOfBroker?: boolean | undefined;
   readonly onWarning: (warning: string) => void;
@@ -16,11 +18,11 @@ export interface BusConfiguration {
 // Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
 export async function openBus(
   place: StorePlace,
-  { nats, warnsOfBroker = false, onWarning }: BusConfiguration,
+  { nats, storeId, warnsOfBroker = false, onWarning }: BusConfiguration,
 ): Promise<Bus> {
   if (nats !== undefined) {
     const { openNatsBus } = await import("@tessera/engines/nats");
-    return await openNatsBus({ ...natsConnection(nats), warnsOfVersion: warnsOfBroker, onWarning });
+    return await openNatsBus({ ...natsConnection(nats), storeId, warnsOfVersion: warnsOfBroker, onWarning });
   }
   if (place.kind === "postgres") {
     const { openPostgresBus } = await import("@tessera/engines/postgres-bus");

@@ -1,7 +1,9 @@
 // The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to. A
-// warning that repeats itself is said seldom (quiet-repeats.ts).
+// warning that repeats itself is said seldom (quiet-repeats.ts). A log is read on a terminal in the end: what would act on one
+// is escaped.
 
 import { systemClock } from "@tessera/engines/system";
+import { visibleText } from "@tessera/protocol";
 import type { ToolLogEntry } from "@tessera/tool";
 import { pino } from "pino";
 import { quietRepeats } from "./quiet-repeats.ts";
@@ -15,7 +17,7 @@ export interface Log {
 export function openLog(write: (line: string) => void, level = "info"): Log {
   const log = pino(
     { base: null, level, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },
-    { write },
+    { write: (line: string) => write(visibleText(line)) },
   );
   return {
     warn: quietRepeats(

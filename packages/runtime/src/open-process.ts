@@ -9,24 +9,34 @@
 //       finish. The API answers until then, because executors elsewhere report through it; then the rest ends in reverse.
 //   P4. Told a second time, it gives no grace at all.
 //   P5. Whoever holds a directory serves the API (holder.ts, D1), also without the role: on loopback, on a free port.
+//   P6. Every part of the stop is bounded (stop-bounds.ts): close() settles within the grace and STOP_MS_MAX, and names what did
+//       not end.
+//   P7. Where a newer build brings the store to a schema that this one cannot work on, it takes nothing new from then on, gives what runs
+//       the grace, and stays unready; `outdated` says so to the owner of the process.
+//   P8. An event loop that stands still for good answers nobody, no signal either: a thread ends the process then (hangs/). It
+//       watches from the moment that the store is open until all else has ended.
 
 import { startToolCaller } from "@tessera/agent";
 import { systemClock } from "@tessera/engines/system";
 import { startPmo } from "@tessera/pmo";
+import type { CGError } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
 import type { RegisteredTool, ToolLogEntry, ToolProgress } from "@tessera/tool";
+import { startHangWatch } from "./hangs/hang-watch.ts";
 import { createHealth } from "./health.ts";
 import { type AgentResources, type Agents, openAgents } from "./open-agents.ts";
 import { type Api, type ApiOptions, loadServer, openApi } from "./open-api.ts";
 import { type Node, type NodeOptions, openNode } from "./open-node.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { watchSchema } from "./schema-watch.ts";
+import { bounded, STOP_MS, throwFailures, withinBound } from "./stop-bounds.ts";
 import { storePlace } from "./store-place.ts";
 import { openToolCode } from "./tool-code.ts";
 import { openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
 
 type HostOptions = Pick<
   ToolHostOptions,
-  "builtins" | "shell" | "workspaces" | "envAllowList" | "credentialHosts" | "dispatcher" | "openApiTargets"
+  "builtins" | "shell" | "workspaces" | "envAllowList" | "credentials" | "dispatcher" | "openApiTargets"
 >;
 
 export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBroker">, HostOptions {
@@ -34,6 +44,8 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   readonly roles?: readonly Role[];
   readonly project: string;
   readonly bundle?: string | undefined;
+  /** Isolated tools see no process but their own (bubblewrap). */
+  readonly hidesProcesses?: boolean | undefined;
   /** Made in code, besides those of the bundle. */
   readonly tools?: readonly RegisteredTool[] | undefined;
   readonly resources?: AgentResources | undefined;
@@ -45,11 +57,15 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   readonly concurrencyMax?: number | undefined;
   /** How soon a killed worker or executor is noticed. */
   readonly leaseMs?: number | undefined;
+  /** The process is ended when its event loop stands still for so long (P6); default and 0: never. */
+  readonly hangMs?: number | undefined;
   /** Where the API listens. False: there is none, and the directory cannot be reached while this process runs. */
   readonly api?:
     | Omit<ApiOptions, "node" | "onWarning" | "isDraining" | "envAllowList" | "isAnnounced">
     | false
     | undefined;
+  /** How long what runs may take to finish once the process is too old for its store (P7); default 30 s. */
+  readonly graceMs?: number | undefined;
   /** A look at the store before anybody works on it. */
   readonly beforeWork?: ((node: Node) => Promise<void>) | undefined;
   readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
@@ -72,11 +88,16 @@ export interface Process {
   /** Null: neither the role nor a directory asks for one. */
   readonly api: Api | null;
   health(): Promise<Health>;
+  /** Resolves, with what to tell, when this process is too old for its store (P7); else never. */
+  readonly outdated: Promise<CGError>;
   /** P3; a second call ends the grace (P4). Resolves when nothing of this process is running. */
   close(options?: StopOptions): Promise<void>;
 }
 
-type Stop = (options: StopOptions) => Promise<void>;
+interface Working {
+  readonly name: string;
+  readonly stop: (options: StopOptions) => Promise<void>;
+}
 const GRACE_DEFAULT_MS = 30_000;
 
 export async function openProcess(options: ProcessOptions): Promise<Process> {
@@ -85,7 +106,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
   const hasTools = roles.includes("tools") || roles.includes("worker");
   const hasApi = options.api !== false && (roles.includes("api") || options.data !== undefined); // P5
   /** What takes work and may need time to finish it, and what is closed behind it, each in the order of its start. */
-  const working: Stop[] = [];
+  const working: Working[] = [];
   const opened: (() => Promise<void>)[] = [];
   let isDraining = false;
   let closed: Promise<void> | null = null;
@@ -97,38 +118,59 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
   };
   try {
     const code = hasTools ? await openToolCode({ ...options, place: storePlace(options), clock: systemClock }) : null;
-    opened.push(async () => await code?.close()); // again after the host's, which is nothing, or for want of a host (P1)
+    opened.push(bounded(systemClock, "the tools' code", async () => await code?.close())); // again after the host's, which is nothing, or for want of a host (P1)
     // Loading the server keeps this thread busy: best while children start. What comes of it is told by openApi.
     if (hasApi) void Promise.resolve(code?.begun).then(() => loadServer().catch(() => undefined));
     const node = await openNode({ ...options, sweep: roles.includes("kernel"), warnsOfBroker: true });
-    opened.push(() => node.close());
+    opened.push(() => node.close()); // each of its parts has its bound
+    const { hangMs: blockedMs = 0 } = options;
+    const hangs = blockedMs > 0 ? startHangWatch({ blockedMs, place: node.store.place, onWarning }) : null; // P8
+    if (hangs !== null) opened.unshift(() => hangs.close());
+    const whileAtWork = hangs?.whileAtWork;
     await options.beforeWork?.(node);
     const host =
       code !== null
-        ? await openToolHost({ ...options, node, code, serve: roles.includes("tools") }) // P2
+        ? await openToolHost({ ...options, node, code, whileAtWork, serve: roles.includes("tools") }) // P2
         : null;
     if (host !== null) {
-      opened.push(() => host.close({ graceMs: 0 }));
-      for (const service of host.services) working.push((grace) => service.stop(grace));
+      opened.push(bounded(systemClock, "the tools", () => host.close({ graceMs: 0 })));
+      for (const service of host.services)
+        working.push({ name: "a tool service", stop: (grace) => service.stop(grace) });
     }
     const agents =
       host !== null && roles.includes("worker")
-        ? await openAgents({ ...options, node, host, roles: ["worker", "ui"] })
+        ? await openAgents({ ...options, node, host, whileAtWork, roles: ["worker", "ui"] })
         : null;
-    if (agents !== null) working.push((grace) => agents.close(grace));
+    if (agents !== null) working.push({ name: "the worker", stop: (grace) => agents.close(grace) });
     if (host !== null) {
       const { runner, isHosted } = host;
-      const caller = await startToolCaller({ ...node, ...callerOptions(options), runner, isHosted });
-      working.push((grace) => caller.stop(grace));
+      const caller = await startToolCaller({ ...node, ...callerOptions(options), whileAtWork, runner, isHosted });
+      working.push({ name: "the tool caller", stop: (grace) => caller.stop(grace) });
     }
     if (roles.includes("pmo")) {
       const pmo = await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning });
-      working.push((grace) => pmo.stop(grace));
+      working.push({ name: "the PMO", stop: (grace) => pmo.stop(grace) });
     }
+    const outdated = Promise.withResolvers<CGError>();
+    const watch = watchSchema({
+      database: node.store.database,
+      clock: node.clock,
+      onOutdated(error) {
+        isDraining = true; // P7
+        onWarning(error.message);
+        const ends = [
+          ...working.map(({ stop }) => stop({ graceMs: options.graceMs ?? GRACE_DEFAULT_MS })),
+          node.sweeper?.stop(),
+        ];
+        void Promise.allSettled(ends);
+        outdated.resolve(error);
+      },
+    });
+    opened.push(bounded(systemClock, "the watch of the schema", () => watch.stop()));
     const health = createHealth({ node, isDraining: () => isDraining });
     const api = hasApi ? await openApiOf(options, node, roles.includes("api"), () => isDraining) : null;
-    if (api !== null) opened.push(() => api.close());
-    return { node, roles, host, agents, api, health, close };
+    if (api !== null) opened.push(bounded(systemClock, "the API", () => api.close()));
+    return { node, roles, host, agents, api, health, outdated: outdated.promise, close };
   } catch (error) {
     await close({ graceMs: 0 }).catch((cause) => onWarning(`closing after a failed start: ${String(cause)}`)); // P1
     throw error;
@@ -157,15 +199,21 @@ async function openApiOf(
   return await openApi({ ...place, node, envAllowList, isDraining, onWarning });
 }
 
-/** P3. One that fails does not keep the others open; the first failure is told. */
-async function closeAll(working: readonly Stop[], opened: (() => Promise<void>)[], grace: StopOptions): Promise<void> {
-  const ended = await Promise.allSettled(working.map((stop) => stop(grace)));
+/** P3, P6. One that fails does not keep the others open. */
+async function closeAll(
+  working: readonly Working[],
+  opened: (() => Promise<void>)[],
+  { graceMs = 0 }: StopOptions,
+): Promise<void> {
+  const ms = graceMs + STOP_MS["the work in progress"];
+  const stops = working.map(({ name, stop }) => withinBound(systemClock, { name, ms }, () => stop({ graceMs })));
+  const ended = await Promise.allSettled(stops);
   const failures = ended.flatMap((each) => (each.status === "rejected" ? [each.reason] : []));
   for (const stop of opened.splice(0).reverse()) await stop().catch((error: unknown) => void failures.push(error));
-  if (failures.length > 0) throw failures[0];
+  throwFailures(failures);
 }
 
 /** P4: whoever is asked again with no grace lets go of the rest. What comes of it is told by the first asking. */
-function hurry(working: readonly Stop[]): void {
-  void Promise.allSettled(working.map((stop) => stop({ graceMs: 0 })));
+function hurry(working: readonly Working[]): void {
+  void Promise.allSettled(working.map(({ stop }) => stop({ graceMs: 0 })));
 }

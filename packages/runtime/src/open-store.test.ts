@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync 
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pgliteVersion } from "@tessera/engines/pglite";
-import { MIGRATIONS, SCHEMA_DIGEST } from "@tessera/kernel";
+import { MIGRATIONS, SCHEMA_DIGEST, storeIdOf } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore, type StoreOptions } from "./open-store.ts";
@@ -39,13 +39,17 @@ describe("a store in a directory", () => {
     await again.close();
   });
 
-  it("has a ticket key of its own, though it starts from the same snapshot as others", async () => {
+  it("has a ticket key and an id of its own, though it starts from the same snapshot as others", async () => {
     const keys = [];
+    const ids = [];
     for (const name of ["a", "b"]) {
       const store = await openStore({ data: join(directory, name), ...quiet });
       keys.push((await store.database.query("select encode(inner_pad, 'hex') as pad from l0.ticket_keys"))[0]?.pad);
+      ids.push(await storeIdOf(store.database));
       await store.close();
     }
+    expect(ids[0]).toMatch(/^store_[0-9a-f]{32}$/);
+    expect(ids[0]).not.toBe(ids[1]);
     expect(keys[0]).not.toBe(keys[1]);
   });
 

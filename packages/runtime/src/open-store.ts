@@ -31,6 +31,8 @@ export interface StoreOptions {
   readonly postgres?: string | undefined;
   /** Default: "yes" for an embedded store, which has no other user; "check" for PostgreSQL. */
   readonly migrate?: MigrateMode | undefined;
+  /** With `migrate: "yes"`: puts this build's functions over those of a newer one, which are kept otherwise. */
+  readonly allowOlderFunctions?: boolean | undefined;
   readonly onWarning: (warning: string) => void;
   /** The embedded database broke. Called once; the process should say so and end, and a restart recovers. */
   readonly onFatal: (error: Error) => void;
@@ -58,7 +60,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   const mode = options.migrate ?? (place.kind === "postgres" ? "check" : "yes");
   try {
     const { database, isCopy } = await openDatabase(place, mode, options);
-    const changed = await bringToSchema(database, mode);
+    const changed = await bringToSchema(database, mode, options);
     const migrated = changed !== null && isCopy ? MIGRATED_COPY : changed;
     const announceApi = (url: string) => database.announceApi?.(url);
     return { database, kind: place.kind, place, migrated, announceApi, close: () => database.close() };
@@ -99,9 +101,13 @@ async function isMissing(directory: string): Promise<boolean> {
   }
 }
 
-async function bringToSchema(database: Database, mode: MigrateMode): Promise<MigrateResult | null> {
+async function bringToSchema(
+  database: Database,
+  mode: MigrateMode,
+  options: Pick<StoreOptions, "allowOlderFunctions">,
+): Promise<MigrateResult | null> {
   try {
-    if (mode === "yes") return await migrate(database);
+    if (mode === "yes") return await migrate(database, options);
     if (mode === "check") await checkSchema(database);
     return null;
   } catch (error) {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { awaitToolCall } from "./call-tool.ts";
 import { openProcess, type Process } from "./open-process.ts";
 import { productPorts } from "./product-ports.ts";
+import { openReadingThreads, type ReadingThreads } from "./reading-threads.ts";
 
 const project_id = "default";
 const echo = defineTool({ name: "echo", effect: "read", handler: (_, input) => ({ said: input }) });
@@ -22,6 +23,7 @@ const clerk = defineAgent({ name: "clerk", model: script });
 
 let process: Process;
 let ports: ReturnType<typeof productPorts>;
+let reading: ReadingThreads;
 
 beforeAll(async () => {
   process = await openProcess({
@@ -30,9 +32,13 @@ beforeAll(async () => {
     resources: { models: [script], agents: [boss, clerk] },
     roles: ["kernel", "worker", "pmo", "tools"],
   });
-  ports = productPorts({ node: process.node });
+  reading = openReadingThreads(process.node.clock);
+  ports = productPorts({ node: process.node, reading });
 });
-afterAll(async () => await process.close({ graceMs: 0 }));
+afterAll(async () => {
+  await reading.close();
+  await process.close({ graceMs: 0 });
+});
 
 const result = (turn: string) => awaitToolCall(process.node, project_id, turn, { waitMs: 20_000 });
 

@@ -5,7 +5,7 @@
 //   S2. The driver's error stays as `cause`; its message never holds a password.
 
 import type { StoreLockedError } from "@tessera/engines/pglite";
-import { DatabaseError } from "@tessera/kernel";
+import { DatabaseError, storageCodeOf } from "@tessera/kernel";
 import { CGError, Conflict } from "@tessera/protocol";
 import type { StorePlace } from "./store-place.ts";
 
@@ -56,7 +56,7 @@ export function damagedStore(error: unknown, place: StorePlace): unknown {
 }
 
 function databaseError(error: DatabaseError, place: StorePlace, doing: string): CGError {
-  const code = error.kind === "exhausted" ? "storage_full" : error.kind === "forbidden" ? "forbidden" : "storage_error";
+  const code = error.kind === "forbidden" ? "forbidden" : storageCodeOf(error.kind);
   return new CGError(code, `${doing} ${place.name}: ${error.message}`, {
     details: { kind: error.kind, sqlstate: error.sqlstate },
     cause: error,

@@ -27,6 +27,8 @@ export interface ToolCodeOptions {
   /** A directory with `tessera.yaml`, `goondan.yaml` or `tessera.config.ts`. */
   readonly bundle?: string | undefined;
   readonly workspaces?: string | undefined;
+  /** Isolated tools see no process but their own. */
+  readonly hidesProcesses?: boolean | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly onWarning: (warning: string) => void;
 }
@@ -43,10 +45,16 @@ export interface ToolCode {
 }
 
 export async function openToolCode(options: ToolCodeOptions): Promise<ToolCode> {
-  const { clock, env, onWarning } = options;
+  const { clock, env, hidesProcesses, onWarning } = options;
   const place = await workspaceRoot(options);
   const kept = keptTransformed();
-  const isolated = createIsolatedHost({ clock, env, cacheDir: kept ?? join(place.root, ".cache"), onWarning });
+  const isolated = createIsolatedHost({
+    clock,
+    env,
+    cacheDir: kept ?? join(place.root, ".cache"),
+    hidesProcesses,
+    onWarning,
+  });
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const inspect: IsolatedHost["inspect"] = (entry, root) => {
     const looked = isolated.inspect(entry, root);

@@ -6,7 +6,8 @@
 //   H3. A host is for one project: it hears, looks for and runs nothing of another (resolve-tool.ts). Definitions that are
 //       nothing but a description of an HTTP API (`options.jina`, `options.openapi`) need no code; the service of their
 //       target runs them.
-//   H4. A credential goes only to the hosts it is for: those that tools of this bundle name, and Jina's own.
+//   H4. A credential goes out only with the operations that tools of this bundle describe, with Jina's search and reader
+//       (its own key), and with what the operator writes.
 //   H5. Code that was opened for it is closed with it.
 
 import { createAgentRuntime } from "@tessera/agent";
@@ -16,12 +17,15 @@ import {
   createOpenApiHost,
   createToolRunner,
   credentialGrants,
+  jinaKeyGrants,
   type LoadedBundle,
   openWorkspaces,
+  readCredentialGrant,
   type ShellOptions,
   startToolService,
   type ToolService,
 } from "@tessera/executor";
+import type { WhileAtWork } from "@tessera/kernel";
 import { isJsonObject, parseTargetSubject } from "@tessera/protocol";
 import {
   type RegisteredTool,
@@ -56,14 +60,15 @@ export interface ToolHostOptions {
   /** Where `envs` and credentials are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly envAllowList?: readonly string[] | undefined;
-  /** Variable → hosts it may be sent to, besides H4. */
-  readonly credentialHosts?: Readonly<Record<string, readonly string[]>>;
+  /** Operations that a credential may go out with, besides H4: `API_TOKEN GET|POST api.example.com/v1/** in x-api-key`. */
+  readonly credentials?: readonly string[] | undefined;
   readonly executor: string;
   /** False: load and register, but start no service. */
   readonly serve?: boolean;
   readonly concurrencyMax?: number | undefined;
   /** Of the calls it serves; how soon a killed executor is noticed. */
   readonly leaseMs?: number | undefined;
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
   readonly onWarning: (warning: string) => void;
 }
@@ -99,7 +104,6 @@ export const BUILTIN_RESOURCES: readonly string[] = [
   "wait",
 ];
 export const OPENAPI_TARGETS: readonly string[] = ["openapi", "jina"];
-const JINA_HOSTS: Readonly<Record<string, readonly string[]>> = { JINA_API_KEY: ["s.jina.ai", "r.jina.ai"] };
 
 export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> {
   const { node, project, env, onWarning } = options;
@@ -125,7 +129,11 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const openApi = createOpenApiHost({
       dispatcher,
       env,
-      credentialHosts: credentialHosts(loaded, options.credentialHosts),
+      grants: [
+        ...jinaKeyGrants(),
+        ...(options.credentials ?? []).map(readCredentialGrant),
+        ...loaded.flatMap(({ definition }) => credentialGrants(definition)),
+      ], // H4
       clock,
       onWarning,
     });
@@ -153,6 +161,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
           versions: [...versions],
           runner,
           executor: options.executor,
+          whileAtWork: options.whileAtWork,
           ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
           ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
           runtimeFor: (call) => createAgentRuntime({ kernel: node.kernel, clock, caller: call }),
@@ -205,19 +214,4 @@ function servedTargets(tools: readonly RegisteredTool[], openApiTargets: readonl
     targets.set(target, (targets.get(target) ?? new Set()).add(version));
   }
   return [...targets];
-}
-
-/** H4 */
-function credentialHosts(
-  tools: readonly RegisteredTool[],
-  given: Readonly<Record<string, readonly string[]>> = {},
-): Record<string, string[]> {
-  const hosts = new Map<string, Set<string>>();
-  const grant = (variable: string, host: string) => hosts.set(variable, (hosts.get(variable) ?? new Set()).add(host));
-  for (const [variable, list] of [...Object.entries(JINA_HOSTS), ...Object.entries(given)]) {
-    for (const host of list) grant(variable, host);
-  }
-  for (const { definition } of tools)
-    for (const [variable, host] of credentialGrants(definition)) grant(variable, host);
-  return Object.fromEntries([...hosts].map(([variable, set]) => [variable, [...set]]));
 }

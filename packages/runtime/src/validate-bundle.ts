@@ -65,7 +65,7 @@ export async function validateBundle(path: string, { env }: ValidateOptions): Pr
       ...loaded.ignored.map((key) =>
         warningFinding({
           ...key,
-          message: `${JSON.stringify(lastKey(key.pointer))} is not known here and does nothing`,
+          message: `${JSON.stringify(lastKey(key.pointer))} does nothing here`,
         }),
       ),
       ...swarm.warnings.map(warningFinding),
@@ -122,10 +122,13 @@ async function readSwarm(
   const builtins = builtinTools({ clock: systemClock }).map(({ definition }) => definition.tool_name);
   const { root, others, tools, declared, config } = loaded;
   const toolNames = [...declared, ...tools].map(({ definition }) => definition.tool_name);
+  const toolsWithout = documents
+    .filter(({ name }) => !hasTools(name, toolNames) && !loaded.unread.some((each) => each.name === name))
+    .map(({ name, document: { file, locate } }) => ({ kind: "Tool", name, file, line: locate("").line }));
   return await readSwarmResources(others, {
     builtins,
     toolNames,
-    unreadTools: documents.map(({ name }) => name).filter((name) => !hasTools(name, toolNames)), // V3
+    unread: [...loaded.unread, ...toolsWithout], // V3
     ...(config === null ? {} : { config: config as never }),
     readFile: bundleFileReader(root),
     isEnvSet: (name) => Boolean(env[name]),

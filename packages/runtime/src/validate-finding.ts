@@ -60,7 +60,7 @@ export function mistakeFinding(mistake: Mistake): Finding {
 /** A warning of a reader, which has a message and no code. */
 export function warningFinding(warning: Said): Finding {
   const { message } = warning;
-  if (/ is not known here and does nothing$/.test(message)) return findingOf("warning", "unknown_key", warning);
+  if (/ does nothing here$/.test(message)) return findingOf("warning", "unknown_key", warning);
   if (/ environment variable \S+ (?:which )?is not set$/.test(message))
     return findingOf("warning", "env_missing", warning);
   return findingOf("warning", "other" satisfies NoteCode, warning);

@@ -100,7 +100,7 @@ export function toolFindings(
 function variablesOf(definition: ToolDefinition): string[] {
   const { envs } = definition.options;
   const named = isJsonObject(envs) ? Object.values(envs).map(String) : [];
-  return [...new Set([...named, ...credentialGrants(definition).map(([variable]) => variable)])];
+  return [...new Set([...named, ...credentialGrants(definition).map(({ variable }) => variable)])];
 }
 
 function isWrittenPlacement({ value }: YamlDocument): boolean {

@@ -17,12 +17,14 @@ import type { ServerLimits } from "./server-limits.ts";
 
 export interface AccessRequest {
   readonly authorization: string | null;
+  readonly address: string;
   readonly params: Readonly<Record<string, string>>;
 }
 
 export interface Forbidden {
   readonly spec: RouteSpec;
   readonly key: ApiKeyIdentity;
+  readonly address: string;
   readonly params: AccessRequest["params"];
 }
 
@@ -53,13 +55,13 @@ export function createAccess(world: {
   const heartbeats = createRateLimiter(clock, limits.heartbeatsPerCall);
 
   function admitKey(spec: RouteSpec, key: ApiKeyIdentity, params: AccessRequest["params"]): void {
-    if (spec.rate === "heartbeats") limit(heartbeats.take(`${key.key_id}/${params.call}`));
-    limit((spec.rate === "reports" ? reports : keys).take(key.key_id));
+    if (spec.rate === "heartbeats") rateLimited(heartbeats.take(`${key.key_id}/${params.call}`));
+    rateLimited((spec.rate === "reports" ? reports : keys).take(key.key_id));
   }
 
   return {
-    admitAddress: (address) => limit(addresses.take(address)),
-    async admit(spec, { authorization, params }) {
+    admitAddress: (address) => rateLimited(addresses.take(address)),
+    async admit(spec, { authorization, address, params }) {
       if (spec.roles === "anyone") return NOBODY;
       const key = await kernel.authenticate(keyTextOf(authorization));
       if (key === null) throw noKey(); // A1
@@ -67,7 +69,7 @@ export function createAccess(world: {
       const { project } = params;
       if (project !== undefined && key.project_id !== null && key.project_id !== project) throw unknownProject(project); // A2
       if (!spec.roles.includes(key.role)) {
-        onForbidden({ spec, key, params });
+        onForbidden({ spec, key, address, params });
         throw new HttpRefusal("forbidden", `a key with the role ${key.role} may not do this`);
       }
       admitKey(spec, key, params);
@@ -109,7 +111,8 @@ function noKey(): HttpRefusal {
   );
 }
 
-function limit(waitMs: number): void {
+/** Refuses with 429 where there is something to wait for. */
+export function rateLimited(waitMs: number): void {
   if (waitMs === 0) return;
   throw new HttpRefusal("rate_limited", "too many requests; wait as long as Retry-After says", {
     headers: { "retry-after": String(Math.max(1, Math.ceil(waitMs / 1_000))) },

@@ -1,7 +1,10 @@
 // What the API asks of the part that knows agents; runtime wires it. Without it the routes that need it answer 501.
 
+import type { ToolDelegationPolicy } from "@tessera/protocol";
+import type { InboundTrace } from "./inbound-trace.ts";
+
 /** A turn that somebody asks for by the name of an agent. */
-export interface TurnOrder {
+export interface TurnOrder extends InboundTrace {
   readonly project_id: string;
   readonly agent?: string;
   readonly agent_id?: string;
@@ -20,6 +23,10 @@ export interface RuntimeCallerOrder {
   readonly step_id: string;
   readonly tool_call_id: string;
   readonly trace_id: string;
+  /** The code that asks is not the bundle's: it comes with an executor key. */
+  readonly is_foreign: boolean;
+  /** Of the key that asks; null: none. */
+  readonly key_policy: ToolDelegationPolicy | null;
 }
 
 export interface AgentPorts {

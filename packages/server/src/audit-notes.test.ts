@@ -50,15 +50,15 @@ describe("the audit log", () => {
     expect(all).toEqual([
       {
         ...{ kind: "api.putTool", code: "ok", principal: by("operator"), agent_turn_id: null },
-        detail: { role: "operator", tool: "mine", request_id: put.headers["x-request-id"] },
+        detail: { role: "operator", address: "127.0.0.1", tool: "mine", request_id: put.headers["x-request-id"] },
       },
       {
         ...{ kind: "api.stopTurn", code: "ok", principal: by("operator"), agent_turn_id: call?.agent_turn_id },
-        detail: { role: "operator", request_id: expect.stringMatching(/^req_/) },
+        detail: { role: "operator", address: "127.0.0.1", request_id: expect.stringMatching(/^req_/) },
       },
       {
         ...{ kind: "api.deleteTool", code: "forbidden", principal: by("nosy"), agent_turn_id: null },
-        detail: { role: "viewer", tool: "mine" },
+        detail: { role: "viewer", address: "127.0.0.1", tool: "mine" },
       },
     ]);
   });

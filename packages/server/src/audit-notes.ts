@@ -1,7 +1,7 @@
 // Who changed what through the API, and who tried what they may not: rows of the audit log.
 //
 //   N1. Every write that was done is noted, also one whose answer is a refusal (God's time-out, an upload that failed half way), and
-//       every 403, with the key, the operation, its ids and those of what it made. Never a body.
+//       every 403, with the key, the client's address, the operation, its ids and those of what it made. Never a body.
 //   N2. A note is written behind the answer: nobody waits for it. close() waits for all of them.
 //   N3. Refusals of one key are noted REFUSALS.burst at once and then perSecond: a flood of them must not become a flood of rows.
 //   N4. What cannot be noted is told to the operator; the request was answered already.
@@ -15,6 +15,8 @@ import { paramsOf, type RouteSpec } from "./route-spec.ts";
 export interface AuditNote {
   readonly spec: RouteSpec;
   readonly key: ApiKeyIdentity;
+  /** Of the client (client-address.ts). */
+  readonly address: string;
   readonly param: (name: string) => string;
   /** What came of it: `ok`, or the code of the refusal. */
   readonly code: string;
@@ -42,7 +44,7 @@ export function createAuditNotes(world: {
   const refusals = createRateLimiter(clock, REFUSALS);
   const pending = new Set<Promise<unknown>>();
 
-  function write({ spec, key, param, code, request_id, made = {} }: AuditNote): void {
+  function write({ spec, key, address, param, code, request_id, made = {} }: AuditNote): void {
     const missed = (why: string) => onWarning(`audit: ${spec.id} by ${key.key_id} was not noted: ${why}`); // N4
     if (pending.size >= PENDING_MAX) {
       missed("too many notes wait");
@@ -57,7 +59,7 @@ export function createAuditNotes(world: {
       principal: key.key_id,
       ...(turn === undefined ? {} : { agent_turn_id: turn }),
       ...(call === undefined ? {} : { tool_call_id: call }),
-      detail: { role: key.role, ...others, ...(request_id === undefined ? {} : { request_id }) },
+      detail: { role: key.role, address, ...others, ...(request_id === undefined ? {} : { request_id }) },
     };
     const written = kernel
       .putAudit(note)

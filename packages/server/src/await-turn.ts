@@ -7,6 +7,7 @@
 import { type Kernel, pause, type Row } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { NotFound } from "@tessera/protocol";
+import type { Holder } from "./shares.ts";
 import type { WaitingPlaces } from "./waiting-places.ts";
 
 export interface TurnWaits {
@@ -16,7 +17,7 @@ export interface TurnWaits {
 
 export interface TurnWait {
   readonly project_id: string;
-  readonly key_id: string;
+  readonly holder: Holder;
   readonly waitMs: number;
   readonly stopped: AbortSignal;
   /** Asks for the turn; answers its id. */
@@ -46,11 +47,11 @@ export function createTurnWaits(world: {
 
   return {
     async forEnd(wait) {
-      if (wait.waitMs > 0) places.enter(wait.key_id); // W2
+      if (wait.waitMs > 0) places.enter(wait.holder); // W2
       try {
         return await look(wait, await wait.commit()); // W3
       } finally {
-        if (wait.waitMs > 0) places.leave(wait.key_id);
+        if (wait.waitMs > 0) places.leave(wait.holder);
       }
     },
   };

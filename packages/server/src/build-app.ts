@@ -5,24 +5,30 @@
 //   B2. A route without roles cannot be registered (R1 in route-spec.ts).
 //   B3. Nothing but the route's own kind of body is read; without a parser for its type the answer is 415 and says which types
 //       the route reads.
-//   B4. A stream is pulled as fast as its reader reads, and no faster; it ends with its connection. One that nobody reads is cut.
+//   B4. A stream is pulled as fast as its reader reads, and no faster; it ends with its connection. So is a large answer, in pieces,
+//       so that it can be seen to move (C1 in connections.ts).
+//   B5. What a request may keep in memory is taken before its body is read (bytes-in-flight.ts).
 
 import { Readable } from "node:stream";
 import type { Clock, Ids } from "@tessera/kernel";
 import { CGError, NotFound, parseJson } from "@tessera/protocol";
 import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Access } from "./access.ts";
+import { ANSWER_BYTES, type BytesInFlight, createBytesInFlight, type HeldBytes } from "./bytes-in-flight.ts";
+import { type ClientAddresses, createClientAddresses } from "./client-address.ts";
 import { answerClientError } from "./client-error.ts";
+import { type Exchange, watchConnections } from "./connections.ts";
 import { corsHeaders, preflightHeaders } from "./cors.ts";
 import type { HostGuard } from "./host-guard.ts";
 import { describeFault, HttpRefusal, PROBLEM_TYPE, problemOf } from "./problem.ts";
 import { type ApiRequest, methodsOf, type RouteSpec, routerPath } from "./route-spec.ts";
 import type { ServerLimits } from "./server-limits.ts";
-import { cutWhenStalled } from "./stalled-stream.ts";
 import { FORM_TYPE, readForm, UPLOAD_BODY_BYTES_MAX, type Upload, YAML_TYPES } from "./upload.ts";
 import { checkBodyHeaders, checkSingleHeaders, endAfterAnswer, isUnread } from "./wire-guard.ts";
 
 const JSON_TYPE = "application/json";
+/** B4 */
+const PIECE_BYTES = 64 * 1024;
 
 export interface AppWorld {
   readonly clock: Clock;
@@ -31,6 +37,10 @@ export interface AppWorld {
   readonly access: Access;
   readonly hosts: HostGuard;
   readonly limits: ServerLimits;
+  /** Default: the address of the connection. */
+  readonly addresses?: ClientAddresses;
+  /** Default: made from the limits. */
+  readonly bytes?: BytesInFlight;
   /** Aborted when the server is closing: waiting handlers answer at once, new requests are sent elsewhere. */
   readonly closing: AbortSignal;
   readonly onWarning: (warning: string) => void;
@@ -42,11 +52,15 @@ declare module "fastify" {
   }
   interface FastifyRequest {
     identity: ApiRequest["key"] | null;
+    address: string;
+    exchange: Exchange | null;
+    heldBytes: HeldBytes | null;
   }
 }
 
 export function buildApp(world: AppWorld): FastifyInstance {
-  const { ids, limits, hosts, access, closing, onWarning } = world;
+  const { clock, ids, limits, hosts, access, closing, onWarning, addresses = createClientAddresses() } = world;
+  const bytes = world.bytes ?? createBytesInFlight(clock, limits);
   const app = fastify({
     genReqId: () => ids.mint("req"),
     requestIdHeader: false,
@@ -69,10 +83,15 @@ export function buildApp(world: AppWorld): FastifyInstance {
     clientErrorHandler: (error, socket) => answerClientError(error, socket, ids.mint("req")),
   });
   app.server.maxConnections = limits.connectionsMax;
+  const connections = watchConnections(app.server, { clock, addresses, limits });
+  app.addHook("onClose", async () => connections.close());
   // Node would answer an Expect that it does not know with an empty 417. It may be passed over (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.removeAllContentTypeParsers();
   app.decorateRequest("identity", null);
+  app.decorateRequest("address", "");
+  app.decorateRequest("exchange", null);
+  app.decorateRequest("heldBytes", null);
 
   function sendProblem(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const problem = problemOf(isUnreadType(error) ? unreadType(request) : error, request.id);
@@ -88,24 +107,44 @@ export function buildApp(world: AppWorld): FastifyInstance {
   app.addHook("onRequest", async (request, reply) => {
     const spec = request.routeOptions.config?.spec;
     const isAboutHealth = spec?.tag === "health";
+    const exchange = connections.exchange(request.raw, reply.raw);
+    request.exchange = exchange;
+    request.address = addresses.of(request.raw);
     if (closing.aborted && !isAboutHealth) throw new CGError("shutting_down", "this server is stopping");
+    exchange.checkPipelined();
     checkSingleHeaders(request.raw);
     hosts.check({ host: request.headers.host, origin: request.headers.origin });
     reply.headers(corsHeaders(request.headers));
-    access.admitAddress(request.ip);
+    access.admitAddress(request.address);
     if (spec === undefined) return; // no route: the not-found handler answers
     const authorization = request.headers.authorization ?? null;
     const params = request.params as Readonly<Record<string, string>>;
-    request.identity = await access.admit(spec, { authorization, params });
-    checkBodyHeaders(request.headers, spec.body === "upload" ? UPLOAD_BODY_BYTES_MAX : limits.bodyBytesMax);
+    const key = await access.admit(spec, { authorization, address: request.address, params });
+    request.identity = key;
+    if (spec.roles !== "anyone") exchange.isKnown();
+    const bodyBytesMax = spec.body === "upload" ? UPLOAD_BODY_BYTES_MAX : limits.bodyBytesMax;
+    checkBodyHeaders(request.headers, bodyBytesMax);
+    const holder = { key: spec.roles === "anyone" ? nobodyAt(request.address) : key, address: request.address };
+    const held = await bytes.take(
+      holder,
+      bodyBytesOf(request.headers, bodyBytesMax) + (spec.answerBytes ?? ANSWER_BYTES),
+    ); // B5
+    request.heldBytes = held;
+    exchange.onEnd(held.release);
   });
-  app.addHook("onSend", async (request, reply) => {
+  app.addHook("onSend", async (request, reply, payload) => {
     reply.header("x-request-id", request.id);
     reply.header("cache-control", "no-store");
     reply.header("x-content-type-options", "nosniff");
     const isEarly = isUnread(request.raw);
     if (closing.aborted || isEarly) reply.header("connection", "close");
-    if (isEarly) endAfterAnswer(request.raw, world.clock);
+    if (isEarly) endAfterAnswer(request.raw, clock);
+    if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return payload; // nothing, or a stream
+    const size = Buffer.byteLength(payload);
+    request.heldBytes?.become(size);
+    if (size <= PIECE_BYTES) return payload;
+    reply.header("content-length", size);
+    return Readable.from(piecesOf(Buffer.from(payload as Buffer)), { objectMode: false });
   });
   app.addHook("onRoute", ({ method, url, config }) => {
     const roles = config?.spec?.roles;
@@ -142,7 +181,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
   return app;
 }
 
-function register(app: FastifyInstance, spec: RouteSpec, { clock, closing }: AppWorld): void {
+function register(app: FastifyInstance, spec: RouteSpec, { closing }: AppWorld): void {
   const allowed = new Set(Object.keys(spec.query ?? {}));
   app.route({
     method: spec.method,
@@ -155,7 +194,6 @@ function register(app: FastifyInstance, spec: RouteSpec, { clock, closing }: App
       if (spec.answerType !== undefined) reply.type(`${spec.answerType}; charset=utf-8`);
       if (answer.stream === undefined) return reply.send(answer.body);
       // B4. Closed with the stream: an idle connection that is left behind would hold up whoever closes the server.
-      cutWhenStalled(reply.raw, clock);
       return reply.header("connection", "close").send(Readable.from(answer.stream, { objectMode: false }));
     },
   });
@@ -172,6 +210,7 @@ function apiRequest(
   return {
     id: request.id,
     key: request.identity,
+    address: request.address,
     param: (name) => params[name] ?? "",
     query: queryOf(request.query, allowed),
     header(name) {
@@ -179,7 +218,7 @@ function apiRequest(
       return typeof value === "string" && value !== "" ? value : null;
     },
     body: request.body,
-    stopped: () => AbortSignal.any([closing, goneSignal(reply)]),
+    stopped: () => AbortSignal.any([closing, goneSignal(request, reply)]),
   };
 }
 
@@ -196,15 +235,28 @@ function queryOf(raw: unknown, allowed: ReadonlySet<string>): Readonly<Record<st
 }
 
 /** Aborted when the connection ends before the answer does. */
-function goneSignal(reply: FastifyReply): AbortSignal {
+function goneSignal({ exchange }: FastifyRequest, { raw }: FastifyReply): AbortSignal {
   const gone = new AbortController();
-  const { raw } = reply;
-  if (raw.destroyed || raw.socket?.writableEnded === true) gone.abort();
-  raw.once("close", () => {
+  if (raw.socket?.writableEnded === true) gone.abort();
+  exchange?.onEnd(() => {
     if (!raw.writableEnded) gone.abort();
   });
   return gone.signal;
 }
+
+/** Each piece is asked for when the one before was taken (B4). */
+function* piecesOf(body: Buffer): Generator<Buffer> {
+  for (let at = 0; at < body.byteLength; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
+}
+
+/** What a body may have, before it is read: its own word, or without one the limit. */
+function bodyBytesOf(headers: FastifyRequest["headers"], bytesMax: number): number {
+  if (headers["transfer-encoding"] !== undefined) return bytesMax;
+  return Number(headers["content-length"] ?? 0);
+}
+
+/** Without a key, the address stands for the client. */
+const nobodyAt = (address: string) => ({ key_id: `nobody/${address}`, project_id: null });
 
 function isUnreadType(error: unknown): boolean {
   return error instanceof errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE;

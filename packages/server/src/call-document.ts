@@ -2,7 +2,7 @@
 // anything that proves authority: the capability has its own field, and the ticket is used up.
 
 import { commandMessage, type OpenedCall } from "@tessera/kernel";
-import { withoutSecretHeaders } from "@tessera/protocol";
+import { isJsonObject, SESSION_ALIAS_CHARS_MAX, sessionKey, withoutSecretHeaders } from "@tessera/protocol";
 
 export function callDocument(call: OpenedCall): Readonly<Record<string, unknown>> {
   const command = commandMessage({ ...call, parent_agent_id: null, parent_agent_turn_id: null, ticket: "" });
@@ -11,6 +11,7 @@ export function callDocument(call: OpenedCall): Readonly<Record<string, unknown>
     tool_call_card_id: call.tool_call_card_id,
     tool_name: call.tool_name,
     arguments: call.arguments,
+    ...sessionOf(call),
     attempt: call.attempt,
     // `reconcile`: an earlier attempt may have acted; find out what became of it before anything else.
     mode: call.mode,
@@ -25,4 +26,12 @@ export function callDocument(call: OpenedCall): Readonly<Record<string, unknown>
     message: call.message,
     definition: call.definition,
   };
+}
+
+/** `session_id` is what the caller calls a session; whose session it is stands in the key, so that two agents with the same
+ *  word have two sessions. */
+function sessionOf(call: OpenedCall): { readonly session_key?: string } {
+  const alias = isJsonObject(call.arguments) ? call.arguments.session_id : undefined;
+  const isAlias = typeof alias === "string" && alias !== "" && alias.length <= SESSION_ALIAS_CHARS_MAX;
+  return isAlias ? { session_key: sessionKey(call, alias) } : {};
 }

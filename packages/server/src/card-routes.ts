@@ -6,9 +6,10 @@
 //       bytes: cards are read few at a time, and an answer that would hold more than ANSWER_CHARS_MAX is refused; a page ends early.
 
 import type { CardDocument } from "@tessera/kernel";
-import { CGError, NotFound, parseId } from "@tessera/protocol";
+import { CARD_CONTENT_BYTES_MAX, CGError, NotFound, parseId } from "@tessera/protocol";
 import Type from "typebox";
 import { Anything, Count, closed, Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
+import { LARGE_ANSWER_BYTES } from "./bytes-in-flight.ts";
 import { existingProject } from "./existing-project.ts";
 import type { ManagementWorld } from "./management-world.ts";
 import { limitOf } from "./query-values.ts";
@@ -19,7 +20,7 @@ const LIMIT = { max: 500, default: 200 };
 const BATCH_MAX = 100;
 const HYDRATED_CARDS_MAX = 2_000;
 /** C3. A card may have a megabyte. */
-const ANSWER_CHARS_MAX = 16 * 1024 * 1024;
+const ANSWER_CHARS_MAX = LARGE_ANSWER_BYTES;
 const READ_AT_ONCE = 32;
 
 const BoxesWanted = Type.Object(
@@ -194,6 +195,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
     },
     {
       id: "listBoxCards",
+      answerBytes: LARGE_ANSWER_BYTES,
       tag: "cards",
       summary: "Read the last cards of a box, in their order; the cursor leads to earlier ones.",
       method: "GET",
@@ -205,6 +207,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
     },
     {
       id: "readBoxes",
+      answerBytes: LARGE_ANSWER_BYTES,
       tag: "cards",
       summary: "Read the last card ids of up to 100 boxes, and with hydrate the cards.",
       method: "POST",
@@ -223,6 +226,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
     },
     {
       id: "getCard",
+      answerBytes: CARD_CONTENT_BYTES_MAX,
       tag: "cards",
       summary: "Read a card.",
       method: "GET",
@@ -233,6 +237,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
     },
     {
       id: "readCards",
+      answerBytes: LARGE_ANSWER_BYTES,
       tag: "cards",
       summary: "Read up to 100 cards, in the order they were asked for.",
       method: "POST",

@@ -4,10 +4,11 @@
 //   P2. A claim that comes again with its claim id was given up by its client, who may have gone unnoticed: the earlier
 //       one is ended first. Otherwise it could take calls after the later one was answered, and nobody would run them.
 
+import type { Holder } from "./shares.ts";
 import type { WaitingPlaces } from "./waiting-places.ts";
 
 export interface ClaimPoll {
-  readonly key_id: string;
+  readonly holder: Holder;
   readonly claim_id?: string;
   readonly wait_ms: number;
 }
@@ -26,8 +27,8 @@ export function createClaimPolls(places: WaitingPlaces): ClaimPolls {
   const running = new Map<string, Running>();
 
   return {
-    async run({ key_id, claim_id, wait_ms }, gone, work) {
-      const name = claim_id === undefined ? null : `${key_id}/${claim_id}`;
+    async run({ holder, claim_id, wait_ms }, gone, work) {
+      const name = claim_id === undefined ? null : `${holder.key.key_id}/${claim_id}`;
       const { promise: ended, resolve: end } = Promise.withResolvers<void>();
       const own: Running = { superseded: new AbortController(), ended };
       const earlier = name === null ? undefined : running.get(name);
@@ -35,11 +36,11 @@ export function createClaimPolls(places: WaitingPlaces): ClaimPolls {
       try {
         earlier?.superseded.abort();
         await earlier?.ended; // P2
-        if (wait_ms > 0) places.enter(key_id); // P1
+        if (wait_ms > 0) places.enter(holder); // P1
         try {
           return await work(AbortSignal.any([gone, own.superseded.signal]));
         } finally {
-          if (wait_ms > 0) places.leave(key_id);
+          if (wait_ms > 0) places.leave(holder);
         }
       } finally {
         if (name !== null && running.get(name) === own) running.delete(name);

@@ -9,7 +9,7 @@
 
 import type { EventRow, Kernel } from "@tessera/kernel";
 import type { Bus, Clock, Subscription, Timer } from "@tessera/kernel/ports";
-import { DURABLE_CHARS_MAX, defaultDurable, SUBJECT_VERSION } from "@tessera/protocol";
+import { SUBJECT_VERSION } from "@tessera/protocol";
 
 export interface FeedListener {
   /** Events with a higher number are handed over; earlier ones are the store's to tell. */
@@ -81,9 +81,7 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
 
   function listen(projectId: string, onRing: () => void): Promise<Subscription | null> {
     if (bus.capabilities.keepsForAbsent) return Promise.resolve(null); // F2
-    const name = `events_${projectId}`;
-    const durable = name.length <= DURABLE_CHARS_MAX ? name : defaultDurable("events", name);
-    const heard = bus.subscribe({ pattern: `cg.${SUBJECT_VERSION}.${projectId}.>`, durable }, (delivery) => {
+    const heard = bus.subscribe({ pattern: `cg.${SUBJECT_VERSION}.${projectId}.*.evt.>` }, (delivery) => {
       delivery.ack();
       onRing();
     });

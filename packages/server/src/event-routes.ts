@@ -1,8 +1,7 @@
 // GET …/events: what happens in a project, as it happens.
 //
-//   E1. Streams stay open, so they are counted: of each key, of the keys of one project together (its administrator can make any
-//       number of them), so that one tenant cannot take the places of the others, and in all. One too many is told 429 and
-//       nobody else notices (faults H17).
+//   E1. Streams stay open, so they are counted like requests that wait (waiting-places.ts), in places of their own. One too many
+//       is told 429 and no other client notices (faults H17).
 //   E2. Without a cursor a stream begins with what happens after the request was accepted.
 //   E3. A client that comes back says Last-Event-ID by itself and repeats its address, so the header counts before `after`.
 
@@ -14,9 +13,10 @@ import { Id, idQuery, named, oneOf, orNull, Text, Time } from "./api-schemas.ts"
 import type { EventFeeds } from "./event-feed.ts";
 import { type EventStreamOrder, eventStream } from "./event-stream.ts";
 import { existingProject } from "./existing-project.ts";
-import { HttpRefusal } from "./problem.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "./route-spec.ts";
 import type { ServerLimits } from "./server-limits.ts";
+import type { Holder } from "./shares.ts";
+import { createWaitingPlaces } from "./waiting-places.ts";
 
 export interface EventWorld {
   readonly kernel: Pick<Kernel, "authenticate"> & {
@@ -44,32 +44,16 @@ const EventDocument = named("Event", {
 
 export function eventRoutes(world: EventWorld): RouteSpec[] {
   const { kernel, limits } = world;
-  const open = new Map<string, number>();
-  let all = 0;
+  const places = createWaitingPlaces(
+    { all: limits.streamsMax, perProject: limits.streamsPerProjectMax, perKey: limits.streamsPerKeyMax },
+    { message: "too many event streams are open at the same time; close one, or wait", retryAfterS: RETRY_AFTER_S },
+  );
 
-  function enter({ key_id, project_id }: ApiRequest["key"]): void {
-    const isFull =
-      (open.get(key_id) ?? 0) >= limits.streamsPerKeyMax ||
-      (project_id !== null && (open.get(projectName(project_id)) ?? 0) >= limits.streamsPerProjectMax);
-    if (isFull || all >= limits.streamsMax) throw tooManyStreams(); // E1
-    for (const name of namesOf({ key_id, project_id })) open.set(name, (open.get(name) ?? 0) + 1);
-    all += 1;
-  }
-
-  function leave(key: ApiRequest["key"]): void {
-    for (const name of namesOf(key)) {
-      const left = (open.get(name) ?? 1) - 1;
-      if (left === 0) open.delete(name);
-      else open.set(name, left);
-    }
-    all -= 1;
-  }
-
-  async function* counted(key: ApiRequest["key"], order: EventStreamOrder): AsyncGenerator<string> {
+  async function* counted(holder: Holder, order: EventStreamOrder): AsyncGenerator<string> {
     try {
       yield* eventStream(world, order);
     } finally {
-      leave(key);
+      places.leave(holder);
     }
   }
 
@@ -80,18 +64,17 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
 
   async function stream(request: ApiRequest): Promise<ApiAnswer> {
     const { agent_id, agent_turn_id } = request.query;
-    const { key } = request;
     if (agent_id !== undefined) parseId(agent_id, "agent_id");
     if (agent_turn_id !== undefined) parseId(agent_turn_id, "agent_turn_id");
     const said = cursorOf(request);
     const project_id = request.param("project");
-    enter(key); // E1: before the store is asked for anything
+    places.enter(request); // E1: before the store is asked for anything
     const after = await begin(request, said).catch((error: unknown) => {
-      leave(key);
+      places.leave(request);
       throw error;
     });
     const stopped = request.stopped();
-    const events = counted(key, {
+    const events = counted(request, {
       ...{ project_id, after, stopped, isKeyGood: () => world.isKeyGood(request) },
       ...(agent_id === undefined ? {} : { agent_id }),
       ...(agent_turn_id === undefined ? {} : { agent_turn_id }),
@@ -133,14 +116,6 @@ async function* begun(first: string, rest: AsyncGenerator<string>): AsyncGenerat
   yield* rest;
 }
 
-/** A name that no key has. */
-const projectName = (projectId: string): string => `project/${projectId}`;
-
-/** What a stream counts for (E1). */
-function namesOf({ key_id, project_id }: Pick<ApiRequest["key"], "key_id" | "project_id">): string[] {
-  return project_id === null ? [key_id] : [key_id, projectName(project_id)];
-}
-
 /** E3 */
 function cursorOf(request: ApiRequest): number | null {
   const header = request.header("last-event-id");
@@ -150,10 +125,4 @@ function cursorOf(request: ApiRequest): number | null {
   if (cursor !== null && cursor >= 0) return cursor;
   const field = header === null ? "after" : "Last-Event-ID";
   throw new BadRequest(`${field} must be the seq of an event, or 0`, { details: { field } });
-}
-
-function tooManyStreams(): HttpRefusal {
-  return new HttpRefusal("rate_limited", "too many event streams are open at the same time; close one, or wait", {
-    headers: { "retry-after": String(RETRY_AFTER_S) },
-  });
 }

@@ -41,8 +41,10 @@ async function waitingServer(options: Partial<ServerOptions> = {}) {
   const server = await fx.another({ kernel: { ...fx.kernel, claimCalls }, ...options });
   return {
     server,
-    claim: (wait_ms = 30_000, { key = "executor", ...json }: { key?: string; claim_id?: string } = {}) =>
-      fx.send("POST", CLAIM, { key, json: { wait_ms, ...json } }, server),
+    claim: (
+      wait_ms = 30_000,
+      { key = "executor", project = PROJECT, ...json }: { key?: string; project?: string; claim_id?: string } = {},
+    ) => fx.send("POST", CLAIM.replace(PROJECT, project), { key, json: { wait_ms, ...json } }, server),
     waits: () => waitFor(() => seen.looks > 0, { what: "a claim that waits" }),
     looks: () => seen.looks,
   };
@@ -169,6 +171,21 @@ describe("claim", () => {
     await waitFor(() => edge.looks() === 3, { what: "the other key to wait" });
     await edge.server.close();
     expect([(await waiting).status, (await other).status]).toEqual([200, 200]);
+  });
+
+  it("past the number that may wait for one project is answered 429, whichever of its keys asks, and another project's waits", async () => {
+    await fx.key("neighbour", { role: "executor", project_id: OTHER, targets: ["echo"] });
+    const edge = await waitingServer({ limits: { longPollsMax: 10, longPollsPerProjectMax: 2 } });
+    const waiting = [edge.claim(), edge.claim(30_000, { key: "executor2" })];
+    await waitFor(() => edge.looks() === 2, { what: "two keys to wait" });
+    expect(await edge.claim(30_000, { key: "executor2" })).toMatchObject({
+      status: 429,
+      body: { error_code: "rate_limited", error_detail: { full: "project" } },
+    });
+    const neighbour = edge.claim(30_000, { key: "neighbour", project: OTHER });
+    await waitFor(() => edge.looks() === 3, { what: "the neighbour to wait" });
+    await edge.server.close();
+    expect((await Promise.all([...waiting, neighbour])).map(({ status }) => status)).toEqual([200, 200, 200]);
   });
 
   it("past the number that may wait in all is answered 429, whatever its key", async () => {

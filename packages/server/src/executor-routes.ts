@@ -4,20 +4,21 @@
 //   E2. An executor's key works for its targets only, with a ticket or without. On a bus that everybody hears, a ticket is
 //       no secret between the tools of one project.
 //   E3. Whether a report is right is the kernel's to say (refusals.ts renders it), so that it has one answer on every way in.
+//       What contradicts itself is a failed result with a warning; only what cannot be read at all is refused here.
 //   E4. An executor that lost the answer to a claim asks again with the same claim_id: the same calls, new capabilities.
 
 import type { ApiKeyIdentity, Kernel, ResultContent } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import {
+  CARD_CONTENT_BYTES_MAX,
+  CONTROL_FIELDS,
   HEADERS,
-  isAfterExecution,
   isJsonObject,
-  isResultStatus,
   NotFound,
   PolicyDenied,
   parseSubject,
-  RESULT_STATUSES,
 } from "@tessera/protocol";
+import type { Static } from "typebox";
 import { callDocument } from "./call-document.ts";
 import { claimCalls } from "./claim-calls.ts";
 import { createClaimPolls } from "./claim-polls.ts";
@@ -73,7 +74,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
       throw unknownProject(project_id);
     const order = { project_id, target, executor, principal: key_id, max, wait_ms, ...repeatable }; // E4
-    const calls = await polls.run({ key_id, wait_ms, ...repeatable }, request.stopped(), (stopped) =>
+    const calls = await polls.run({ holder: request, wait_ms, ...repeatable }, request.stopped(), (stopped) =>
       claimCalls(world, order, stopped),
     );
     return { status: 200, body: { calls: calls.map(callDocument) } };
@@ -110,10 +111,11 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   async function saveResultCard(request: ApiRequest): Promise<ApiAnswer> {
     const { content, ...claims } = readResultCard(request.body); // E3
     const result = content as ResultContent;
-    checkResultDepth(result.result, limits.bodyBytesMax);
+    if (isJsonObject(content)) checkResultDepth(content.result, limits.bodyBytesMax);
     const outcome = await kernel.putResultCard({ ...holdOf(request), ...traceOf(request), ...claims, content: result });
     if (outcome.outcome === "rejected") throw refused(outcome);
-    return { status: 200, body: { tool_result_card_id: outcome.tool_result_card_id } };
+    const { tool_result_card_id, warning } = outcome;
+    return { status: 200, body: { tool_result_card_id, warning } };
   }
 
   async function report(request: ApiRequest): Promise<ApiAnswer> {
@@ -133,12 +135,12 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       ...(author_id === undefined ? {} : { author_id }),
       ...(function_name === undefined ? {} : { function_name }),
     });
-    if (outcome.outcome === "rejected") {
-      const why = outcome.code === "schema_invalid" ? whyMalformed(body) : undefined;
-      throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {}, why);
-    }
+    if (outcome.outcome === "rejected")
+      throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {});
     if ("retry_at" in outcome) return { status: 200, body: { outcome: "accepted", retry_at: outcome.retry_at } };
-    return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id: outcome.tool_result_card_id } };
+    const { tool_result_card_id } = outcome;
+    const warning = outcome.outcome === "accepted" ? outcome.warning : undefined;
+    return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id, warning } };
   }
 
   const post = { tag: "executors", method: "POST", roles: EXECUTORS, body: "json" } as const;
@@ -162,6 +164,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       headers: { "CG-Call-Ticket": "The ticket of the command message; without it the key's targets count." },
       bodySchema: OpenBody,
       answers: { 200: ClaimedCall },
+      answerBytes: CARD_CONTENT_BYTES_MAX,
       handle: open,
     },
     {
@@ -199,41 +202,25 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   ];
 }
 
-interface SaidReport {
-  readonly status?: unknown;
-  readonly result?: unknown;
-  readonly error?: unknown;
-  readonly after_execution?: unknown;
-  readonly tool_result_card_id?: string;
-}
-
-/** What of a report the kernel could not take, in the words of whoever wrote it. */
-function whyMalformed({ status, error, after_execution }: SaidReport): string | undefined {
-  if (!isResultStatus(status)) return `status must be one of ${RESULT_STATUSES.join(", ")}`;
-  const said = isJsonObject(error) ? error : {};
-  const hasError = typeof said.code === "string" && typeof said.message === "string";
-  if (status !== "success" && !hasError) return `a ${status} report needs error: {code, message}, both strings`;
-  if (status === "success" && error !== undefined && error !== null) return "a success report has no error";
-  if (after_execution !== undefined && !isAfterExecution(after_execution)) {
-    return "after_execution must be suspend or terminate";
-  }
-  return undefined;
-}
+/** Fields of a report that are not its result. */
+const CLAIMS: ReadonlySet<string> = new Set([
+  "tool_result_card_id",
+  "message_type",
+  "author_id",
+  "function_name",
+  ...CONTROL_FIELDS,
+]);
 
 /** A pointer to a saved card, or the result itself. Both at once go through as both, and the kernel refuses them. */
-function reportedResult(body: SaidReport) {
+function reportedResult(body: Static<typeof ReportBody>) {
   const { tool_result_card_id, status, result, error, after_execution } = body;
-  const isInline = tool_result_card_id === undefined || result !== undefined || error !== undefined;
-  const content = {
-    status,
-    ...(result === undefined ? {} : { result }),
-    ...(error === undefined ? {} : { error }),
-    ...(after_execution === undefined ? {} : { after_execution }),
-  } as ResultContent;
-  if (tool_result_card_id === undefined) return { content };
+  // With the fields that there are not: what to make of them is the kernel's to say (E3).
+  const content = Object.fromEntries(Object.entries(body).filter(([field]) => !CLAIMS.has(field)));
+  if (tool_result_card_id === undefined) return { content: content as unknown as ResultContent };
+  const isInline = result !== undefined || error !== undefined;
   return {
     tool_result_card_id,
-    ...(isInline ? { content } : {}),
+    ...(isInline ? { content: content as unknown as ResultContent } : {}),
     ...(status === undefined ? {} : { status: status as string }),
     ...(after_execution === undefined ? {} : { after_execution: after_execution as string }),
   };

@@ -1,7 +1,8 @@
 // What the executor edge takes and answers.
 //
-//   E1. A report may say any status and after_execution: the kernel refuses what is none (E3 in executor-routes.ts), so that a
-//       wrong one has the same answer on every way in. The description names the right ones all the same.
+//   E1. A report may say any status, error and after_execution, and fields that there are not: the kernel makes a failed result
+//       of what contradicts itself (E3 in executor-routes.ts), so that a wrong one has the same answer on every way in. The
+//       description names the right ones all the same.
 
 import { BATCH_ITEMS_MAX, CONTROL_FIELDS, LONG_POLL_MS_MAX, RESULT_STATUSES } from "@tessera/protocol";
 import Type from "typebox";
@@ -33,7 +34,7 @@ export const OpenBody = Type.Object(
 export const HeartbeatBody = Type.Object({}, closed);
 export const ResultCardBody = Type.Object(
   {
-    content: Type.Object({}, { description: "{status, after_execution?, result?, error?}" }),
+    content: Type.Unknown({ description: "{status, after_execution?, result?, error?}" }), // E1
     card_id: Type.Optional(Type.String()),
     author_id: Type.Optional(Type.String()),
     function_name: Type.Optional(Type.String()),
@@ -52,7 +53,7 @@ export const ReportBody = Type.Object(
     function_name: Type.Optional(Type.String()),
     ...Object.fromEntries(CONTROL_FIELDS.map((field) => [field, Type.Optional(Type.Unknown())])),
   },
-  closed,
+  { additionalProperties: true }, // E1
 );
 
 export const ClaimedCall = named("ClaimedCall", {
@@ -60,6 +61,11 @@ export const ClaimedCall = named("ClaimedCall", {
   tool_call_card_id: Id,
   tool_name: Text,
   arguments: Anything,
+  session_key: Type.Optional(
+    Type.String({
+      description: "Of a call with the argument `session_id`: the session of its project and agent under that name.",
+    }),
+  ),
   attempt: Type.Integer({ minimum: 1 }),
   mode: Type.String({
     description: "`reconcile`: an earlier attempt may have acted; find out what became of it first.",
@@ -79,11 +85,18 @@ export const HeartbeatAnswer = Type.Object({
   lease_expires_at: Time,
   cancel: Type.Boolean({ description: "True: nobody wants the result any more." }),
 });
-export const ResultCardAnswer = Type.Object({ tool_result_card_id: Id });
+const Warning = Type.Optional(
+  Type.Object(
+    { code: Text, message: Text },
+    { description: "What was sent contradicts itself, and counts as a failed result: why." },
+  ),
+);
+export const ResultCardAnswer = Type.Object({ tool_result_card_id: Id, warning: Warning });
 export const ReportAnswer = Type.Object({
   outcome: oneOf(["accepted", "duplicate"]),
   tool_result_card_id: Type.Optional(Id),
   retry_at: Type.Optional(Time),
+  warning: Warning,
 });
 
 /** For an executor: proof that it holds the call. */

@@ -85,6 +85,18 @@ describe("calling an internal tool in an agent's name", () => {
     expect(card?.content).toEqual(answer.body.tool_result);
   });
 
+  it("is in the trace of its caller, and refuses two that differ", async () => {
+    const trace_id = "4bf92f3577b34da6a3ce929d0e0e4736";
+    const headers = { traceparent: `00-${trace_id}-00f067aa0ba902b7-01` };
+    const path = `${GOD}/pmo/provision_agent:call`;
+    const send = (json: object) => fx.send("POST", path, { key: "admin1", headers, json });
+    const other = await send({ caller_agent_id: "boss", trace_id: "a".repeat(32) });
+    expect([other.status, other.body.error_code]).toEqual([400, "protocol_violation"]);
+    const asked = send({ caller_agent_id: "boss", timeout_seconds: 1, trace_id });
+    const { body } = await fx.answered(asked);
+    expect(await fx.kernel.reads.turn(PROJECT, body.error_detail.agent_turn_id)).toMatchObject({ trace_id });
+  });
+
   it("answers 400 tool_timeout when it takes too long, and says which turn goes on", async () => {
     const asked = call({ caller_agent_id: "boss", timeout_seconds: 1 });
     const answer = await fx.answered(asked);

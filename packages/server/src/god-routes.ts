@@ -5,14 +5,14 @@
 //   G3. A call that takes longer than it was given is answered 400 `tool_timeout`, one whose server closes meanwhile 503
 //       `shutting_down`; it goes on and is found by its turn.
 
-import { CHANNEL_DEFAULT, errorOf, NotFound } from "@tessera/protocol";
+import { CHANNEL_DEFAULT, errorOf, NotFound, ProtocolViolation } from "@tessera/protocol";
 import Type from "typebox";
 import { closed, Facts, Id, idQuery, oneOf, orNull, Text } from "./api-schemas.ts";
 import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { existingProject } from "./existing-project.ts";
+import { type InboundTrace, inboundTrace, TRACE_HEADERS } from "./inbound-trace.ts";
 import type { ManagementWorld } from "./management-world.ts";
 import { HttpRefusal, PartlyDone } from "./problem.ts";
-import { given } from "./query-values.ts";
 import { refused } from "./refusals.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, type RouteSpec } from "./route-spec.ts";
@@ -72,14 +72,15 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
     const { toolCalls } = ports;
     const { timeout_seconds = TIMEOUT_SECONDS.default } = wanted;
     const after_execution = wanted.after_execution === "terminate" ? "terminate" : "suspend";
+    const trace = traceOf(request, trace_id);
     const order = { project_id, channel_id, caller_agent_id, tool_name, arguments: args, after_execution } as const;
     const stopped = request.stopped();
     const turn = await waits.forEnd({
       project_id,
-      key_id: request.key.key_id,
+      holder: request,
       waitMs: timeout_seconds * 1_000,
       stopped,
-      commit: async () => (await toolCalls.requestInternal({ ...order, ...given({ trace_id }) })).agent_turn_id,
+      commit: async () => (await toolCalls.requestInternal({ ...order, ...trace })).agent_turn_id,
     });
     const agent_turn_id = String(turn.agent_turn_id);
     if (!hasEnded(turn)) {
@@ -131,6 +132,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
       handle: call,
       body: "json",
       bodySchema: CallWanted,
+      headers: TRACE_HEADERS,
       jsonDepthMax: ENVELOPE_DEPTH_MAX,
       answers: {
         200: Type.Object({
@@ -156,6 +158,14 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
       answers: { 200: Type.Object({ status: Text }) },
     },
   ];
+}
+
+/** A trace in the body, the caller's context, or both if they agree: one of two that differ was forged. */
+function traceOf(request: ApiRequest, trace_id: string | undefined): InboundTrace {
+  const inbound = inboundTrace(request);
+  if (trace_id === undefined || inbound.trace_id === trace_id) return inbound;
+  if (inbound.trace_id === undefined) return { trace_id };
+  throw new ProtocolViolation("trace_id and traceparent name different traces", { details: { field: "trace_id" } });
 }
 
 function unknownAgent(agentId: string, field: string): NotFound {

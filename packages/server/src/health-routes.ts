@@ -46,7 +46,8 @@ export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[
     return { status: isReady ? 200 : 503, body: { status: isReady ? status : "unready", checks } }; // H2
   }
 
-  const common = { tag: "health", method: "GET", roles: "anyone" } as const;
+  // Answered however full the memory is: who restarts a process for a 503 makes it worse.
+  const common = { tag: "health", method: "GET", roles: "anyone", answerBytes: 0 } as const;
   const told = { 200: HealthDocument, 503: HealthDocument };
   return [
     {

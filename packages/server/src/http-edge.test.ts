@@ -260,6 +260,39 @@ describe("the server", () => {
     await guarded.close();
   });
 
+  it("counts by the client that a trusted proxy names, in limits and in the audit, and believes nobody else", async () => {
+    const limits = { address: { perSecond: 1, burst: 2 } };
+    const from = (server: typeof fx.server, said: string) =>
+      fx.send("GET", TOOLS, { key: "Bearer tsk_guess", headers: { "x-forwarded-for": said } }, server);
+    const behind = await fx.another({ limits, trustedProxies: ["127.0.0.0/8"] });
+    const seen = [];
+    for (const said of ["198.51.100.1", "198.51.100.1", "198.51.100.1", "9.9.9.9, 198.51.100.1", "198.51.100.2"]) {
+      seen.push((await from(behind, said)).status);
+    }
+    expect(seen).toEqual([401, 401, 429, 429, 401]);
+    const made = await fx.send(
+      "POST",
+      "/projects",
+      {
+        key: "admin",
+        headers: { "x-forwarded-for": "198.51.100.3" },
+        json: { project_id: "proxied", title: "Proxied", owner_id: "me" },
+      },
+      behind,
+    );
+    expect(made.status).toBe(201);
+    await behind.close(); // the note is written
+    const audit = await fx.send("GET", "/projects/proxied/observability/audit", { key: "admin" });
+    const note = audit.body.entries.find((entry: { kind: string }) => entry.kind === "api.createProject");
+    expect(note.detail.address).toBe("198.51.100.3");
+
+    const open = await fx.another({ limits });
+    const statuses = [];
+    for (const said of ["198.51.100.1", "198.51.100.2", "198.51.100.3"]) statuses.push((await from(open, said)).status);
+    expect(statuses).toEqual([401, 401, 429]);
+    await open.close();
+  });
+
   it("answers 503 with Retry-After when the database is away, and tells neither SQL nor address", async () => {
     const { DatabaseError } = await import("@tessera/kernel");
     const away = async () => {

@@ -72,6 +72,7 @@ const bodies = (): Readonly<Record<string, unknown>> => ({
   claimCalls: { max: 10 },
   stopTurn: {},
   callTool: { wait_seconds: 0 },
+  sendUiAction: { agent_id: ids.agent, tool_name: "echo", args: {}, wait_seconds: 0 },
   callRuntime: { ordinal: 0 },
 });
 /** They make something of that name in their own project. */

@@ -5,7 +5,7 @@
 //       is answered like one that does not exist.
 
 import { API_KEY_ROLES, type ApiKeyRequest, type Row } from "@tessera/kernel";
-import { NotFound, parseId } from "@tessera/protocol";
+import { DELEGATED_OPERATIONS, NotFound, parseId } from "@tessera/protocol";
 import Type, { type Static } from "typebox";
 import { closed, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
 import { answerPage } from "./list-page.ts";
@@ -21,6 +21,17 @@ const LIMIT = { max: 200, default: 100 };
 const ONE_LINE = "^[^\\u0000-\\u001f\\u007f-\\u009f]*$";
 const EXPIRES_SECONDS_MAX = 10 * 365 * 86_400;
 
+const DelegationPolicyBody = Type.Object(
+  {
+    operations: Type.Optional(Type.Array(oneOf(DELEGATED_OPERATIONS), { maxItems: 3, uniqueItems: true })),
+    target_tags: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 64 })),
+    target_profiles: Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 128 }), { maxItems: 64 })),
+  },
+  {
+    ...closed,
+    description: "Of an executor: which agents its code may reach through `runtime`. Absent fields do not limit.",
+  },
+);
 const NewKey = Type.Object(
   {
     role: oneOf(API_KEY_ROLES),
@@ -32,6 +43,7 @@ const NewKey = Type.Object(
     targets: Type.Optional(
       Type.Array(Id, { maxItems: 64, uniqueItems: true, description: "Of an executor: whose calls it may take." }),
     ),
+    delegation_policy: Type.Optional(DelegationPolicyBody),
     label: Type.Optional(Type.String({ maxLength: 200, pattern: ONE_LINE })),
     expires_in_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: EXPIRES_SECONDS_MAX })),
   },
@@ -42,6 +54,7 @@ const KeyDocument = named("ApiKey", {
   project_id: orNull(Id),
   role: oneOf(API_KEY_ROLES),
   targets: Type.Array(Id),
+  delegation_policy: orNull(DelegationPolicyBody),
   label: Text,
   created_at: Time,
   expires_at: orNull(Time),
@@ -60,11 +73,15 @@ const readNew = bodyReader(NewKey);
 export function keyRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   async function create(request: ApiRequest): Promise<ApiAnswer> {
     const wanted = readNew(request.body) as Static<typeof NewKey> & Pick<ApiKeyRequest, "role">;
-    const { role, targets, label, expires_in_seconds } = wanted;
+    const { role, targets, label, expires_in_seconds, delegation_policy } = wanted;
     const project_id = projectFor(request, wanted.project_id);
     const expires_in_ms = expires_in_seconds === undefined ? undefined : expires_in_seconds * 1_000;
     checkTargets(role, targets ?? []);
-    const made = await kernel.createApiKey({ role, project_id, ...given({ targets, label, expires_in_ms }) });
+    const made = await kernel.createApiKey({
+      role,
+      project_id,
+      ...given({ targets, label, expires_in_ms, delegation_policy }),
+    });
     if (made.outcome === "rejected") {
       throw made.code === "not_found" ? unknownProject(String(project_id)) : refused(made);
     }

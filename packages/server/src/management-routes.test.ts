@@ -10,7 +10,7 @@ import { SERVER_LIMITS } from "./server-limits.ts";
 const fx = useManagement();
 const nothing = {} as never;
 const ROUTES = managementRoutes({
-  ...{ kernel: nothing, cursors: nothing, tools: nothing, clock: nothing, places: nothing },
+  ...{ kernel: nothing, cursors: nothing, tools: nothing, clock: nothing, places: nothing, reading: nothing },
   ...{ limits: SERVER_LIMITS, ports: { isGodEnabled: true } },
 });
 /** The path with an id at each of its places, `x1` where none is given. */

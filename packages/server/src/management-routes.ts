@@ -12,6 +12,7 @@ import { projectRoutes } from "./project-routes.ts";
 import type { RouteSpec } from "./route-spec.ts";
 import { stateRoutes } from "./state-routes.ts";
 import { toolCallRoutes } from "./tool-call-routes.ts";
+import { uiActionRoutes } from "./ui-action-routes.ts";
 
 export function managementRoutes(world: ManagementWorld): RouteSpec[] {
   const waits = createTurnWaits(world);
@@ -23,6 +24,7 @@ export function managementRoutes(world: ManagementWorld): RouteSpec[] {
     ...cardRoutes(world),
     ...keyRoutes(world),
     ...toolCallRoutes(world, waits),
+    ...uiActionRoutes(world, waits),
     ...observabilityRoutes(world),
     ...godRoutes(world, waits),
   ];

@@ -5,6 +5,7 @@ import type { Clock } from "@tessera/kernel/ports";
 import type { AgentPorts } from "./agent-ports.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import type { ProductPorts } from "./product-ports.ts";
+import type { ReadingBudget } from "./reading-budget.ts";
 import type { ServerLimits } from "./server-limits.ts";
 import type { ToolDocuments } from "./tool-documents.ts";
 import type { WaitingPlaces } from "./waiting-places.ts";
@@ -19,4 +20,5 @@ export interface ManagementWorld {
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly places: WaitingPlaces;
+  readonly reading: ReadingBudget;
 }

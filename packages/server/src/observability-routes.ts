@@ -11,6 +11,7 @@ import type { Row } from "@tessera/kernel";
 import { BadRequest, errorOf } from "@tessera/protocol";
 import Type, { type TSchema } from "typebox";
 import { Count, Facts, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
+import { LARGE_ANSWER_BYTES } from "./bytes-in-flight.ts";
 import { existingProject } from "./existing-project.ts";
 import { answerPage } from "./list-page.ts";
 import type { ManagementWorld } from "./management-world.ts";
@@ -151,6 +152,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
     },
     {
       id: "listDeadLetters",
+      answerBytes: LARGE_ANSWER_BYTES,
       tag: "observability",
       summary: "List messages that nobody could deal with, the newest first.",
       method: "GET",

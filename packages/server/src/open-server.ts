@@ -11,6 +11,7 @@ import { createAccess } from "./access.ts";
 import type { AgentPorts } from "./agent-ports.ts";
 import { createAuditNotes } from "./audit-notes.ts";
 import { buildApp } from "./build-app.ts";
+import { createClientAddresses } from "./client-address.ts";
 import { createEventFeeds } from "./event-feed.ts";
 import { createHostGuard } from "./host-guard.ts";
 import { createPageCursors } from "./page-cursor.ts";
@@ -35,6 +36,8 @@ export interface ServerOptions {
   readonly listen: { readonly host: string; readonly port: number };
   /** Names besides loopback and the listening address that Host and Origin may have. */
   readonly allowedHosts?: readonly string[];
+  /** Addresses and networks of proxies whose X-Forwarded-For is believed. Default: none. */
+  readonly trustedProxies?: readonly string[];
   /** Signs cursors; several servers behind one name need the same. Default: random. */
   readonly cursorKey?: Uint8Array;
   readonly onWarning: (warning: string) => void;
@@ -63,8 +66,8 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     kernel,
     clock,
     limits,
-    onForbidden: ({ spec, key, params }) =>
-      notes.refused({ spec, key, code: "forbidden", param: (name) => params[name] ?? "" }),
+    onForbidden: ({ spec, key, address, params }) =>
+      notes.refused({ spec, key, address, code: "forbidden", param: (name) => params[name] ?? "" }),
   });
   const running = new Set<Promise<unknown>>();
   const routes = allRoutes({
@@ -76,6 +79,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const app = buildApp({
     ...{ clock, ids, routes, access, limits, onWarning },
     hosts: createHostGuard(listen.host, options.allowedHosts),
+    addresses: createClientAddresses(options.trustedProxies),
     closing: closing.signal,
   });
   const url = await app.listen({ host: listen.host, port: listen.port });

@@ -6,6 +6,7 @@ import { openApiDocument } from "./openapi.ts";
 import type { ProductPorts } from "./product-ports.ts";
 import type { RouteSpec } from "./route-spec.ts";
 
+const ANSWER_BYTES = 256 * 1024;
 const UNKNOWN_VERSION = "0.0.0";
 
 export function openApiRoutes(world: {
@@ -16,7 +17,7 @@ export function openApiRoutes(world: {
   const { routes, ports } = world;
   let document: string | null = null;
   let text: string | null = null;
-  const common = { tag: "health", method: "GET", roles: "anyone" } as const;
+  const common = { tag: "health", method: "GET", roles: "anyone", answerBytes: ANSWER_BYTES } as const;
   return [
     {
       ...common,

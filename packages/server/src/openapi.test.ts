@@ -27,7 +27,7 @@ const PROMISED = [
   ...["getHealth", "getLive", "getReady", "getOpenApi", "getLlmsText"],
   ...["listProjects", "createProject", "getProject", "updateProject", "deleteProject", "bootstrapProject"],
   ...["listProfiles", "uploadProfile", "getProfile", "putProfile", "deleteProfile"],
-  ...["listTools", "uploadTools", "getTool", "putTool", "deleteTool", "callTool"],
+  ...["listTools", "uploadTools", "getTool", "putTool", "deleteTool", "callTool", "sendUiAction"],
   ...["listAgents", "createAgent", "getAgent"],
   ...["listHeads", "listSteps", "listExecutionEdges", "listIdentityEdges"],
   ...["getBox", "listBoxCards", "readBoxes", "getCard", "readCards"],

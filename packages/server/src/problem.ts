@@ -5,7 +5,7 @@
 //       stack, no SQL, no address. The operator gets the message, under the same request id.
 //   P3. A message has at most ERROR_MESSAGE_CHARS_MAX characters and no control characters.
 
-import { DatabaseError } from "@tessera/kernel";
+import { DatabaseError, storageCodeOf } from "@tessera/kernel";
 import {
   CGError,
   type CGErrorOptions,
@@ -118,8 +118,8 @@ function knownError(error: unknown): CGError {
 }
 
 function databaseProblem({ kind }: DatabaseError): CGError {
-  const isAway = kind === "connection_lost" || kind === "unavailable" || kind === "retryable" || kind === "fatal";
-  const code = kind === "exhausted" ? "storage_full" : isAway ? "storage_error" : "internal_error";
+  const isOurs = kind === "statement" || kind === "forbidden";
+  const code = isOurs ? "internal_error" : storageCodeOf(kind);
   return new CGError(code, ERROR_CATALOGUE[code].meaning);
 }
 

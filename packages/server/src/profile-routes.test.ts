@@ -52,6 +52,17 @@ describe("uploading a profile", () => {
     },
   );
 
+  it.each([
+    ["(a+)+$", "only repeats"],
+    ["a(?=b)", "lookahead"],
+    ["(a)\\1", "back reference"],
+  ])("with a scripted model whose pattern is %s is refused: no engine of ours may backtrack", async (pattern, why) => {
+    const rules = `[{when: {text: ${JSON.stringify(pattern)}}, reply: {text: b}}]`;
+    const model = `llm_config: {provider: scripted, model: m, options: {rules: ${rules}}}\n`;
+    const answer = await upload(profile("scripted") + model);
+    expect([answer.status, JSON.stringify(answer.body)]).toEqual([400, expect.stringContaining(why)]);
+  });
+
   it("takes the field file of a form", async () => {
     const payload = `--b\r\nContent-Disposition: form-data; name="file"; filename="p.yaml"\r\n\r\n${profile("formed")}\r\n--b--\r\n`;
     const headers = { "content-type": "multipart/form-data; boundary=b" };

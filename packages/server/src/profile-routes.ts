@@ -6,7 +6,14 @@
 //   P3. 201 says that the name means something new, 200 that it means what it meant.
 
 import type { ProfileRow } from "@tessera/kernel";
-import { BadRequest, errorOf, isJsonObject, type JsonObject, NotFound } from "@tessera/protocol";
+import {
+  BadRequest,
+  CARD_CONTENT_BYTES_MAX,
+  errorOf,
+  isJsonObject,
+  type JsonObject,
+  NotFound,
+} from "@tessera/protocol";
 import Type from "typebox";
 import { Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
 import { existingProject } from "./existing-project.ts";
@@ -36,7 +43,7 @@ const ProfileDocument = named("Profile", {
   profile: orNull(Facts),
 });
 
-export function profileRoutes({ kernel, cursors, ports }: ManagementWorld): RouteSpec[] {
+export function profileRoutes({ kernel, cursors, ports, reading }: ManagementWorld): RouteSpec[] {
   async function documentOf(row: ProfileRow): Promise<Record<string, unknown>> {
     const cards = await kernel.reads.boxCards(row.project_id, row.profile_box_id);
     const data = cards.find((card) => card.type === "sys.profile")?.content.data;
@@ -76,6 +83,7 @@ export function profileRoutes({ kernel, cursors, ports }: ManagementWorld): Rout
     const box = version === null || version === "*" ? {} : { profile_box_id: version };
     const deployed = await ports.profiles.deploy(bytes, {
       projectId,
+      onCost: reading.open(request.key, projectId),
       ...(file === undefined ? {} : { file }),
       ...(name === undefined ? {} : { expected: { name, ...box } }),
     });
@@ -125,6 +133,7 @@ export function profileRoutes({ kernel, cursors, ports }: ManagementWorld): Rout
       names: ["profile"],
       roles: READERS,
       answers: { 200: ProfileDocument },
+      answerBytes: CARD_CONTENT_BYTES_MAX,
       handle: async (request) => await answerOf(await existingProject(kernel, request), request.param("profile"), 200),
     },
     {

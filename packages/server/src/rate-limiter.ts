@@ -9,6 +9,8 @@ import type { Rate } from "./server-limits.ts";
 export interface RateLimiter {
   /** Takes one token. 0 = go on; otherwise how many milliseconds to wait. */
   take(name: string): number;
+  /** Takes what something turned out to cost, also below zero. */
+  charge(name: string, tokens: number): void;
 }
 
 const BUCKETS_MAX = 10_000;
@@ -28,20 +30,27 @@ export function createRateLimiter(clock: Clock, { perSecond, burst }: Rate, buck
     if (buckets.size >= bucketsMax) buckets.clear(); // B1
   }
 
+  function bucketOf(name: string, nowMs: number): Bucket {
+    let bucket = buckets.get(name);
+    if (bucket === undefined) {
+      if (buckets.size >= bucketsMax) makeRoom(nowMs);
+      bucket = { tokens: burst, atMs: nowMs };
+      buckets.set(name, bucket);
+    }
+    bucket.tokens = filled(bucket, nowMs);
+    bucket.atMs = nowMs;
+    return bucket;
+  }
+
   return {
     take(name) {
-      const nowMs = clock.monotonicMs();
-      let bucket = buckets.get(name);
-      if (bucket === undefined) {
-        if (buckets.size >= bucketsMax) makeRoom(nowMs);
-        bucket = { tokens: burst, atMs: nowMs };
-        buckets.set(name, bucket);
-      }
-      bucket.tokens = filled(bucket, nowMs);
-      bucket.atMs = nowMs;
+      const bucket = bucketOf(name, clock.monotonicMs());
       if (bucket.tokens < 1) return Math.ceil(((1 - bucket.tokens) * 1_000) / perSecond);
       bucket.tokens -= 1;
       return 0;
+    },
+    charge(name, tokens) {
+      bucketOf(name, clock.monotonicMs()).tokens -= tokens;
     },
   };
 }

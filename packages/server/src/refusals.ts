@@ -7,13 +7,9 @@ import type { Rejected } from "@tessera/kernel";
 import { ERROR_CATALOGUE, NotFound } from "@tessera/protocol";
 import { HttpRefusal } from "./problem.ts";
 
-export function refused(
-  { code }: Rejected,
-  details: Readonly<Record<string, unknown>> = {},
-  why?: string | undefined,
-): HttpRefusal {
+export function refused({ code }: Rejected, details: Readonly<Record<string, unknown>> = {}): HttpRefusal {
   const { meaning, http } = ERROR_CATALOGUE[code];
-  return new HttpRefusal(code, why ?? meaning, { details, status: code === "tool_timeout" ? 409 : http }); // F1
+  return new HttpRefusal(code, meaning, { details, status: code === "tool_timeout" ? 409 : http }); // F1
 }
 
 /** The same words for a project that does not exist and for one that the key does not reach. */

@@ -7,12 +7,21 @@
 
 import type { Kernel } from "@tessera/kernel";
 import type { Row } from "@tessera/kernel/ports";
-import { BadRequest, cutMessage, errorOf, NotFound, parseCanonicalInteger } from "@tessera/protocol";
+import {
+  BadRequest,
+  CARD_CONTENT_BYTES_MAX,
+  cutMessage,
+  errorOf,
+  NotFound,
+  parseCanonicalInteger,
+} from "@tessera/protocol";
 import Type from "typebox";
 import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
+import { LARGE_ANSWER_BYTES } from "./bytes-in-flight.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "./preconditions.ts";
 import { HttpRefusal, PartlyDone } from "./problem.ts";
+import type { ReadingBudget } from "./reading-budget.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "./route-spec.ts";
 import type { ParsedToolDocument, ToolDocuments } from "./tool-documents.ts";
@@ -24,6 +33,7 @@ export interface RegistryWorld {
   };
   readonly tools: ToolDocuments;
   readonly cursors: PageCursors;
+  readonly reading: ReadingBudget;
 }
 
 const PAGE_MAX = 200;
@@ -51,17 +61,22 @@ export const Tool = named("Tool", {
 });
 const UploadAnswer = Type.Object({ tools: Type.Array(Tool), ignored: ignoredKeys });
 
-export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): RouteSpec[] {
+export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorld): RouteSpec[] {
   async function projectOf(request: ApiRequest): Promise<string> {
     const projectId = request.param("project");
     if ((await kernel.reads.project(projectId)) === null) throw unknownProject(projectId);
     return projectId;
   }
 
+  function parse(request: ApiRequest, projectId: string) {
+    const { bytes, file } = uploadOf(request);
+    const onCost = reading.open(request.key, projectId);
+    return tools.parse(bytes, { projectId, onCost, ...(file === undefined ? {} : { file }) });
+  }
+
   async function upload(request: ApiRequest): Promise<ApiAnswer> {
     const projectId = await projectOf(request);
-    const { bytes, file } = uploadOf(request);
-    const { definitions, ignored } = await tools.parse(bytes, { projectId, ...(file === undefined ? {} : { file }) });
+    const { definitions, ignored } = await parse(request, projectId);
     const stored: unknown[] = [];
     const changed: string[] = [];
     const made = () => ({ tools: cutMessage(changed.join(" "), NOTED_CHARS_MAX) });
@@ -82,8 +97,7 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
   async function put(request: ApiRequest): Promise<ApiAnswer> {
     const projectId = await projectOf(request);
     const toolName = request.param("tool");
-    const { bytes, file } = uploadOf(request);
-    const { definitions, ignored } = await tools.parse(bytes, { projectId, ...(file === undefined ? {} : { file }) });
+    const { definitions, ignored } = await parse(request, projectId);
     const [definition] = definitions;
     if (definition === undefined || definitions.length > 1 || definition.tool_name !== toolName) {
       const names = definitions.map(({ tool_name }) => tool_name).join(", ");
@@ -174,6 +188,7 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
     },
     {
       id: "listTools",
+      answerBytes: LARGE_ANSWER_BYTES,
       tag: "tools",
       summary: "List the tools of a project by name.",
       method: "GET",
@@ -192,6 +207,7 @@ export function registryRoutes({ kernel, tools, cursors }: RegistryWorld): Route
       roles: READERS,
       query: { digest: Type.String({ pattern: DIGEST.source, description: "Of an earlier definition." }) },
       answers: { 200: Tool },
+      answerBytes: CARD_CONTENT_BYTES_MAX,
       handle: get,
     },
     {

@@ -28,6 +28,55 @@ const operations: readonly Operation[] = Object.entries(document.paths)
   // It takes its own keys with it.
   .sort((a, b) => Number(a.id === "deleteProject") - Number(b.id === "deleteProject"));
 
+/**
+ * Who may do what, written down a second time and by hand: the document is made from the table that the server goes by, so
+ * a wrong row there is in both. A red pin asks whether the change is meant.
+ */
+const RIGHTS: Readonly<Record<string, readonly string[]>> = {
+  anyone: ["getHealth", "getLive", "getLlmsText", "getOpenApi", "getReady"],
+  "executor admin": ["callRuntime", "claimCalls", "heartbeatCall", "openCall", "putResultCard", "reportCall"],
+  "viewer operator admin": [
+    ...["getAgent", "getBox", "getCard", "getProfile", "getProject", "getReport", "getTool", "getTurn"],
+    ...["listAgents", "listBoxCards", "listDeadLetters", "listExecutionEdges", "listHeads", "listIdentityEdges"],
+    ...[
+      "listProfiles",
+      "listProjects",
+      "listSteps",
+      "listTools",
+      "listTurns",
+      "readBoxes",
+      "readCards",
+      "streamEvents",
+    ],
+  ],
+  "operator admin": [
+    ...[
+      "bootstrapProject",
+      "callTool",
+      "createAgent",
+      "deleteProfile",
+      "deleteTool",
+      "enqueueTurn",
+      "putProfile",
+      "sendUiAction",
+    ],
+    ...["putTool", "stopTurn", "updateProject", "uploadProfile", "uploadTools"],
+  ],
+  admin: [
+    ...[
+      "createKey",
+      "createProject",
+      "deleteProject",
+      "godCallPmo",
+      "godStop",
+      "listAudit",
+      "listKeys",
+      "listStoreAudit",
+    ],
+    ...["revokeKey", "verifyStore"],
+  ],
+};
+
 /** Administrators of one project may not do these: they are about all projects. */
 const ALL_PROJECTS_ONLY = new Set(["createProject", "verifyStore", "listStoreAudit"]);
 
@@ -82,6 +131,12 @@ function expected({ id, path, roles }: Operation, { role, reach }: (typeof KEYS)
 }
 
 describe("every operation of the document", () => {
+  it("is for the keys that are pinned here", () => {
+    const pinned = Object.entries(RIGHTS).flatMap(([who, ids]) => ids.map((id) => `${id}: ${who}`));
+    const said = operations.map(({ id, roles }) => `${id}: ${roles === "anyone" ? roles : roles.join(" ")}`);
+    expect(said.toSorted()).toEqual(pinned.toSorted());
+  });
+
   it("says who may use it, and is a route that is served", () => {
     expect(operations.length).toBeGreaterThan(50);
     const served = new Set(fx.server.routes.map(({ id }) => id));

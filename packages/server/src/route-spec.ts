@@ -52,6 +52,8 @@ export interface RouteSpec {
   readonly answers: Readonly<Record<number, TSchema | null>>;
   /** The answer is a stream of events (SSE), or text; default JSON. */
   readonly answerType?: "text/event-stream" | "text/plain";
+  /** How many bytes an answer may keep in memory until it is read, where that is not little; taken before the work is done. */
+  readonly answerBytes?: number;
   /** Which bucket a request is taken from, besides its address's. */
   readonly rate?: "reports" | "heartbeats";
   handle(request: ApiRequest): Promise<ApiAnswer>;
@@ -60,6 +62,8 @@ export interface RouteSpec {
 export interface ApiRequest {
   readonly id: string;
   readonly key: ApiKeyIdentity;
+  /** Names the client's address (client-address.ts). */
+  readonly address: string;
   /** The id at `:name` of the path. */
   param(name: string): string;
   readonly query: Readonly<Record<string, string>>;

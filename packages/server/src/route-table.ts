@@ -6,6 +6,7 @@ import { type HealthWorld, healthRoutes } from "./health-routes.ts";
 import { managementRoutes } from "./management-routes.ts";
 import type { ManagementWorld } from "./management-world.ts";
 import { openApiRoutes } from "./openapi-routes.ts";
+import { createReadingBudget } from "./reading-budget.ts";
 import { registryRoutes } from "./registry-routes.ts";
 import type { RouteSpec } from "./route-spec.ts";
 import { runtimeRoutes } from "./runtime-routes.ts";
@@ -13,10 +14,15 @@ import { SERVER_LIMITS } from "./server-limits.ts";
 import { turnRoutes } from "./turn-routes.ts";
 import { createWaitingPlaces } from "./waiting-places.ts";
 
-export type ApiWorld = Omit<ManagementWorld & ExecutorWorld & EventWorld & HealthWorld, "places">;
+export type ApiWorld = Omit<ManagementWorld & ExecutorWorld & EventWorld & HealthWorld, "places" | "reading">;
 
 export function allRoutes(options: ApiWorld): RouteSpec[] {
-  const world = { ...options, places: createWaitingPlaces(options.limits) };
+  const { limits } = options;
+  const places = createWaitingPlaces(
+    { all: limits.longPollsMax, perProject: limits.longPollsPerProjectMax, perKey: limits.longPollsPerKeyMax },
+    { message: "too many requests wait at the same time; come again when one has its answer", retryAfterS: 1 },
+  );
+  const world = { ...options, places, reading: createReadingBudget(options.clock, limits) };
   const routes: RouteSpec[] = [];
   routes.push(
     ...healthRoutes(world),

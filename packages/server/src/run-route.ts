@@ -14,14 +14,17 @@ export function runRoute(
   const isNoted = route.tag !== "executors" && route.roles !== "anyone";
 
   async function handle(request: ApiRequest): Promise<ApiAnswer> {
-    const about = { spec: route, key: request.key, param: request.param, request_id: request.id };
+    const { key, address, param, id: request_id } = request;
+    const about = { spec: route, key, address, param, request_id };
     try {
       const answer = await route.handle(request);
       if (isWrite && answer.status < 300) notes.wrote({ ...about, made: answer.made ?? {} });
       return answer;
     } catch (error) {
       if (isWrite && error instanceof PartlyDone) notes.wrote({ ...about, made: error.made });
-      if (isNoted && isForbidden(error)) notes.refused({ ...about, code: error.code });
+      // Of an executor's refusals l0 notes those that it gives; what a policy denies it never sees.
+      if (isForbidden(error) && (isNoted || error.code === "delegation_denied"))
+        notes.refused({ ...about, code: error.code });
       throw error;
     }
   }

@@ -3,6 +3,8 @@
 //   C1. Who may ask is who holds the call: the capability is checked as a heartbeat is, and renews the lease.
 //   C2. What ctx.runtime throws is a tool's error with a code of its own: 400, so that no client takes it for our failure
 //       and repeats it. Everything else that goes wrong there is told as everywhere.
+//   C3. What an executor's key brings is a stranger's code: it reaches the agents that a policy names (decision 36). A key of an
+//       administrator may do everything anyway. What a policy denies is 403 and a row of the audit log.
 
 import type { Kernel, Row } from "@tessera/kernel";
 import { BadRequest, errorOf, HEADERS, NotFound } from "@tessera/protocol";
@@ -38,8 +40,10 @@ export function runtimeRoutes({ kernel, agents }: RuntimeWorld): RouteSpec[] {
     const call = await kernel.reads.call(hold.project_id, hold.tool_call_id);
     if (call === null)
       throw new NotFound(`there is no call ${hold.tool_call_id} in this project`, { code: "unknown_call" });
+    const { role, delegation_policy = null } = request.key;
+    const order = { ...callerOf(call), is_foreign: role === "executor", key_policy: delegation_policy };
     const answer = await agents
-      .runtime(callerOf(call), operation, given as RuntimeRequest, request.stopped())
+      .runtime(order, operation, given as RuntimeRequest, request.stopped())
       .catch(asToolError);
     return { status: 200, body: { answer } };
   }
@@ -66,11 +70,12 @@ export function runtimeRoutes({ kernel, agents }: RuntimeWorld): RouteSpec[] {
 function asToolError(error: unknown): never {
   if (!(error instanceof Error) || error.name !== "ToolError") throw error;
   const { code, suggestion } = error as { readonly code?: unknown; readonly suggestion?: unknown };
+  if (code === "delegation_denied") throw errorOf(code, error.message, { details: { code } }); // C3
   const more = typeof suggestion === "string" ? { suggestion } : {};
   throw new BadRequest(error.message, { details: { code: typeof code === "string" ? code : "E_TOOL", ...more } });
 }
 
-function callerOf(call: Row): RuntimeCallerOrder {
+function callerOf(call: Row): Omit<RuntimeCallerOrder, "is_foreign" | "key_policy"> {
   const { project_id, channel_id, agent_id, agent_turn_id, step_id, tool_call_id, trace_id } = call;
   return { project_id, channel_id, agent_id, agent_turn_id, step_id, tool_call_id, trace_id } as never;
 }

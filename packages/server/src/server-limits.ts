@@ -5,6 +5,8 @@
 
 import { HTTP_BODY_BYTES_MAX, HTTP_HEADERS_BYTES_MAX } from "@tessera/protocol";
 
+const MIB = 1024 * 1024;
+
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
@@ -21,20 +23,31 @@ export interface ServerLimits {
   /** Longer than an executor's pause between two heartbeats, or it would meet a connection that is just being closed. */
   readonly keepAliveMs: number;
   readonly connectionsMax: number;
-  /** Claims and callers of tools that wait at the same time: of all keys, which leaves connections for everything else, … */
+  /** Of one address that is no trusted proxy. */
+  readonly connectionsPerAddressMax: number;
+  /** Claims and callers of tools that wait at the same time: of all keys, which leaves connections for everything else, of the
+   *  keys of one project, and of one key. The last fifth of all is for those that have none (shares.ts), here and below. */
   readonly longPollsMax: number;
-  /** … and of one key, so that one tenant cannot take them all. */
+  readonly longPollsPerProjectMax: number;
   readonly longPollsPerKeyMax: number;
-  /** Event streams that are open at the same time: of all keys, of the keys of one project, and of one key. */
+  /** Event streams that are open at the same time. */
   readonly streamsMax: number;
   readonly streamsPerProjectMax: number;
   readonly streamsPerKeyMax: number;
+  /** Bytes of bodies and answers in memory: in all, of one address, of one project, of one key (bytes-in-flight.ts). */
+  readonly bytesMax: number;
+  readonly bytesPerAddressMax: number;
+  readonly bytesPerProjectMax: number;
+  readonly bytesPerKeyMax: number;
   readonly address: Rate;
   readonly key: Rate;
   /** L1 */
   readonly reportsPerKey: Rate;
   /** L1 */
   readonly heartbeatsPerCall: Rate;
+  /** Milliseconds of reading uploaded documents (reading-budget.ts). */
+  readonly readingMsPerKey: Rate;
+  readonly readingMsPerProject: Rate;
 }
 
 export const SERVER_LIMITS: ServerLimits = {
@@ -45,13 +58,21 @@ export const SERVER_LIMITS: ServerLimits = {
   timeoutCheckMs: 1_000,
   keepAliveMs: 75_000,
   connectionsMax: 2_000,
+  connectionsPerAddressMax: 1_000,
   longPollsMax: 1_500,
+  longPollsPerProjectMax: 1_000,
   longPollsPerKeyMax: 200,
   streamsMax: 300,
   streamsPerProjectMax: 150,
   streamsPerKeyMax: 60,
+  bytesMax: 256 * MIB,
+  bytesPerAddressMax: 128 * MIB,
+  bytesPerProjectMax: 96 * MIB,
+  bytesPerKeyMax: 64 * MIB,
   address: { perSecond: 1_000, burst: 3_000 },
   key: { perSecond: 400, burst: 600 },
   reportsPerKey: { perSecond: 500, burst: 2_000 },
   heartbeatsPerCall: { perSecond: 2, burst: 20 },
+  readingMsPerKey: { perSecond: 250, burst: 10_000 },
+  readingMsPerProject: { perSecond: 400, burst: 15_000 },
 };

@@ -11,13 +11,14 @@ import Type from "typebox";
 import { Anything, closed, Facts, Id, idQuery, named, orNull, Text } from "./api-schemas.ts";
 import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { existingProject } from "./existing-project.ts";
+import { inboundTrace, TRACE_HEADERS } from "./inbound-trace.ts";
 import type { ManagementWorld } from "./management-world.ts";
 import { given } from "./query-values.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "./request-body.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "./route-spec.ts";
 import { wholeTurn } from "./turn-document.ts";
 
-const WAIT_SECONDS_MAX = 30;
+export const WAIT_SECONDS_MAX = 30;
 const KEY_CHARS_MAX = 256;
 
 const CallWanted = Type.Object(
@@ -57,13 +58,14 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
     const order = { project_id, tool_name, arguments: wanted.arguments ?? {}, ...given({ channel_id }) };
     const { toolCalls } = ports;
     const idempotency_key = idempotencyKeyOf(request);
+    const trace = inboundTrace(request);
     const turn = await waits.forEnd({
       project_id,
-      key_id: request.key.key_id,
+      holder: request,
       waitMs: wait_seconds * 1_000,
       stopped: request.stopped(),
       async commit() {
-        const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }) });
+        const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }), ...trace });
         if (!asked.isNew) await requireSame(project_id, asked.agent_turn_id, order);
         return asked.agent_turn_id; // C1
       },
@@ -116,13 +118,13 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
       body: "json",
       bodySchema: CallWanted,
       jsonDepthMax: ENVELOPE_DEPTH_MAX,
-      headers: { "Idempotency-Key": "The same key with the same request is the same call." },
+      headers: { "Idempotency-Key": "The same key with the same request is the same call.", ...TRACE_HEADERS },
       answers: { 200: ToolCallEnded, 202: ToolCallWaiting },
     },
   ];
 }
 
-function idempotencyKeyOf(request: ApiRequest): string | undefined {
+export function idempotencyKeyOf(request: ApiRequest): string | undefined {
   const key = request.header("idempotency-key") ?? undefined;
   if (key === undefined || key.length <= KEY_CHARS_MAX) return key;
   throw new BadRequest(`Idempotency-Key has more than ${KEY_CHARS_MAX} characters`, {
@@ -131,7 +133,7 @@ function idempotencyKeyOf(request: ApiRequest): string | undefined {
 }
 
 /** A value as text, whatever the order of its keys: the store keeps another one. */
-function saidBy(value: unknown): string | undefined {
+export function saidBy(value: unknown): string | undefined {
   return JSON.stringify(value, (_key, part: unknown) =>
     isJsonObject(part) ? Object.fromEntries(Object.entries(part).toSorted(([a], [b]) => (a < b ? -1 : 1))) : part,
   );

@@ -3,10 +3,11 @@
 import type { ToolDefinition } from "@tessera/kernel";
 
 export interface ToolDocuments {
-  /** The definitions of one uploaded document, in its order. Throws a CGError that names the line or field at fault. */
+  /** The definitions of one uploaded document, in its order. Throws a CGError that names the line or field at fault. `onCost`
+   *  is told the milliseconds that reading it took, either way. */
   parse(
     bytes: Uint8Array,
-    source: { readonly projectId: string; readonly file?: string },
+    source: { readonly projectId: string; readonly file?: string; readonly onCost?: (ms: number) => void },
   ): ParsedToolDocument | Promise<ParsedToolDocument>;
   /** Names that belong to Tessera: nobody can define or remove them. */
   isReservedName(toolName: string): boolean;

@@ -5,9 +5,17 @@
 //   T2. A turn that has not ended tells what it waits for, and so does each open call (turn-document.ts, wait-reasons.ts).
 
 import type { Kernel, Row, TurnPlace } from "@tessera/kernel";
-import { BadRequest, errorOf, NotFound, parseCanonicalInteger, parseId } from "@tessera/protocol";
+import {
+  BadRequest,
+  CARD_CONTENT_BYTES_MAX,
+  errorOf,
+  NotFound,
+  parseCanonicalInteger,
+  parseId,
+} from "@tessera/protocol";
 import type { AgentPorts } from "./agent-ports.ts";
 import { idQuery, oneOf, pageQuery } from "./api-schemas.ts";
+import { inboundTrace, TRACE_HEADERS } from "./inbound-trace.ts";
 import type { PageCursors } from "./page-cursor.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { bodyReader } from "./request-body.ts";
@@ -47,6 +55,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       project_id,
       ...order,
       ...(idempotency_key === null ? {} : { idempotency_key }),
+      ...inboundTrace(request),
     });
     const made = { turn: agent_turn_id };
     if (isNew) return { status: 202, body: { agent_turn_id, agent_id, status: "queued" }, made }; // T1
@@ -134,7 +143,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       method: "POST",
       path: all,
       roles: WRITERS,
-      headers: { "Idempotency-Key": "The same key with the same request is the same turn." },
+      headers: { "Idempotency-Key": "The same key with the same request is the same turn.", ...TRACE_HEADERS },
       body: "json",
       bodySchema: TurnBody,
       answers: { 202: EnqueuedTurn, 200: EnqueuedTurn },
@@ -164,6 +173,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       path: `${all}/:turn`,
       roles: READERS,
       answers: { 200: Turn },
+      answerBytes: CARD_CONTENT_BYTES_MAX,
       handle: show,
     },
     {

@@ -86,6 +86,9 @@ export const Wait = named("Wait", {
   executor: Type.Optional(Text),
   agent_turn_ids: Type.Optional(Type.Array(Id)),
   deadline_at: Type.Optional(Time),
+  bounded_by: Type.Optional(
+    Type.String({ description: "Of a call that waits for an executor: what its deadline follows from." }),
+  ),
   since: Type.Optional(Time),
 });
 export const Call = named("Call", {

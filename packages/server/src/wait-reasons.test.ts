@@ -14,6 +14,7 @@ const call: Row = {
   ...{ claimed_by: null, claimed_at: null, created_at: MADE, deadline_at: DEADLINE, received_at: null },
   target_subject: "cg.v1r4.p1.public.cmd.tool.search.web",
 };
+const both = "the call's deadline: the tool's timeout and two leases, 60000 ms together";
 const about = { tool_call_id: "c1", tool_name: "search__web", deadline_at: DEADLINE };
 const until = `until ${DEADLINE} at the latest`;
 const facts = (turnFields: Row, more: Partial<WaitFacts> = {}): WaitFacts => ({
@@ -53,6 +54,29 @@ const CASES: [string, WaitFacts, object[]][] = [
       {
         ...{ code: "no_executor", says: `no executor of search has taken search__web, ${until}` },
         ...{ ...about, target: "search", since: MADE },
+        bounded_by: `${both}; its queueTimeoutMs would bound the wait for an executor by itself`,
+      },
+    ],
+  ],
+  [
+    "for an executor to come, within a queue time",
+    waiting({ queue_timeout_ms: 2_000 }),
+    [
+      {
+        ...{ code: "no_executor", says: `no executor of search has taken search__web, ${until}` },
+        ...{ ...about, target: "search", since: MADE, bounded_by: "the tool's queueTimeoutMs (2000 ms)" },
+      },
+    ],
+  ],
+  [
+    "for another attempt, within a queue time",
+    waiting({ attempt: 1, queue_timeout_ms: 2_000 }),
+    [
+      {
+        code: "retry",
+        says: `attempt 1 of search__web ended without a result; an executor of search may take the next one, ${until}`,
+        ...{ ...about, target: "search" },
+        bounded_by: "the tool's queueTimeoutMs (2000 ms), which began anew when the call was given back",
       },
     ],
   ],
@@ -62,7 +86,7 @@ const CASES: [string, WaitFacts, object[]][] = [
     [
       {
         ...{ code: "no_executor", says: `no executor of sys.pmo has taken fork_join, ${until}` },
-        ...{ ...about, tool_name: "fork_join", target: "sys.pmo", since: MADE },
+        ...{ ...about, tool_name: "fork_join", target: "sys.pmo", since: MADE, bounded_by: both },
       },
     ],
   ],
@@ -99,6 +123,7 @@ const CASES: [string, WaitFacts, object[]][] = [
         code: "retry",
         says: `attempt 2 of search__web ended without a result; an executor of search may take the next one, ${until}`,
         ...{ ...about, target: "search" },
+        bounded_by: "the call's deadline, which all of its attempts share",
       },
     ],
   ],

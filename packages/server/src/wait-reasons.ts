@@ -31,6 +31,8 @@ export interface Wait {
   readonly executor?: string;
   readonly agent_turn_ids?: readonly string[];
   readonly deadline_at?: string;
+  /** Of a call that waits for an executor: what its deadline follows from. */
+  readonly bounded_by?: string;
   readonly since?: string;
 }
 
@@ -126,12 +128,25 @@ function unclaimed(call: Row, about: CallWait, until: string): Wait {
   const attempt = Number(call.attempt);
   if (attempt === 0) {
     const says = `no executor of ${target} has taken ${about.tool_name}, ${until}`;
-    return { code: "no_executor", says, ...about, target, since: String(call.created_at) };
+    return { code: "no_executor", says, ...about, target, bounded_by: boundOf(call), since: String(call.created_at) };
   }
   const says =
     `attempt ${attempt} of ${about.tool_name} ended without a result; ` +
     `an executor of ${target} may take the next one, ${until}`;
-  return { code: "retry", says, ...about, target };
+  return { code: "retry", says, ...about, target, bounded_by: boundOf(call) };
+}
+
+/** What ends the wait for an executor when none comes (decision 40). */
+function boundOf({ queue_timeout_ms, attempt, created_at, deadline_at, target_subject }: Row): string {
+  if (typeof queue_timeout_ms === "number") {
+    const anew = attempt === 0 ? "" : ", which began anew when the call was given back";
+    return `the tool's queueTimeoutMs (${queue_timeout_ms} ms)${anew}`;
+  }
+  if (attempt !== 0) return "the call's deadline, which all of its attempts share";
+  const ms = Date.parse(String(deadline_at)) - Date.parse(String(created_at));
+  const isInternal = parseSubject(String(target_subject))?.component === "sys";
+  const hint = isInternal ? "" : "; its queueTimeoutMs would bound the wait for an executor by itself";
+  return `the call's deadline: the tool's timeout and two leases, ${ms} ms together${hint}`;
 }
 
 function targetOf(call: Row): string {

@@ -1,42 +1,33 @@
-// Requests that wait keep their connections, so they are counted, whatever they wait for: a claim for work, a caller for a result.
+// Requests that stay open keep their connections, so they are counted, whatever they are: a claim that waits for work, a caller
+// that waits for a result, a stream of events.
 //
-//   W1. Of one key, so that it cannot take the places of the others, and in all, which leaves connections for everything else.
-//   W2. One too many is told 429 before it changes anything.
+//   W1. Of one key, of one project, and in all, which leaves connections for everything else; the last places are for tenants
+//       that have none (shares.ts).
+//   W2. One too many is answered 429 before it changes anything.
 
 import { HttpRefusal } from "./problem.ts";
-import type { ServerLimits } from "./server-limits.ts";
+import { createShares, type Holder, type ShareLimits } from "./shares.ts";
 
 export interface WaitingPlaces {
   /** Throws 429 (W2). */
-  enter(keyId: string): void;
-  leave(keyId: string): void;
+  enter(holder: Holder): void;
+  leave(holder: Holder): void;
 }
 
-export function createWaitingPlaces(limits: Pick<ServerLimits, "longPollsMax" | "longPollsPerKeyMax">): WaitingPlaces {
-  const waiting = new Map<string, number>();
-  let all = 0;
+export function createWaitingPlaces(
+  limits: ShareLimits,
+  refusal: { readonly message: string; readonly retryAfterS: number },
+): WaitingPlaces {
+  const shares = createShares(limits); // W1
   return {
-    enter(keyId) {
-      const own = waiting.get(keyId) ?? 0;
-      if (own >= limits.longPollsPerKeyMax || all >= limits.longPollsMax) throw tooMany(); // W1
-      waiting.set(keyId, own + 1);
-      all += 1;
+    enter(holder) {
+      const full = shares.take(holder);
+      if (full === null) return;
+      throw new HttpRefusal("rate_limited", refusal.message, {
+        headers: { "retry-after": String(refusal.retryAfterS) },
+        details: { full },
+      });
     },
-    leave(keyId) {
-      const own = (waiting.get(keyId) ?? 1) - 1;
-      if (own === 0) waiting.delete(keyId);
-      else waiting.set(keyId, own);
-      all -= 1;
-    },
+    leave: (holder) => shares.give(holder),
   };
-}
-
-function tooMany(): HttpRefusal {
-  return new HttpRefusal(
-    "rate_limited",
-    "too many requests wait at the same time; come again when one has its answer",
-    {
-      headers: { "retry-after": "1" },
-    },
-  );
 }

@@ -5,11 +5,12 @@
 //   W2. One ring is one call: it wakes one waiter, the one that has waited longest. A ring that finds nobody waiting is
 //       kept for the next one, so that a call that comes between a look and a wait is not slept over.
 //   W3. The subscription stays for LINGER_MS after the last waiter has gone, because long polls come back at once.
-//   W4. There are at most BELLS_MAX subscriptions; who comes later only looks.
+//   W4. There are at most BELLS_MAX bells; who comes later only looks. A bell leaves nothing on the broker: it hears what is
+//       rung while it hangs, beside the services of its target, whatever name a client gave for that.
 //   W5. close() resolves when no subscription is left.
 
-import type { Bus, Clock, Subscription, Timer } from "@tessera/kernel/ports";
-import { DURABLE_CHARS_MAX, defaultDurable, SUBJECT_VERSION, toolDurable } from "@tessera/protocol";
+import type { Bus, Clock, Delivery, Subscription, Timer } from "@tessera/kernel/ports";
+import { SUBJECT_VERSIONS } from "@tessera/protocol";
 
 export interface Ear {
   /** Resolves when the bell rings, after `ms`, or when `signal` is aborted, whichever is first. */
@@ -27,7 +28,8 @@ const LINGER_MS = 30_000;
 const BELLS_MAX = 1_000;
 
 interface Bell {
-  readonly subscription: Promise<Subscription | null>;
+  /** One for each version of the protocol that a target may speak. */
+  readonly subscriptions: Promise<readonly Subscription[]>;
   readonly waiters: Set<() => void>;
   ears: number;
   hasRung: boolean;
@@ -44,16 +46,19 @@ export function createWorkBells(options: {
   const stopping = new Set<Promise<void>>();
 
   function hang(projectId: string, target: string): Bell {
-    const pattern = `cg.${SUBJECT_VERSION}.${projectId}.*.cmd.tool.${target}.>`;
-    const subscribed = bus.subscribe({ pattern, durable: durableOf(projectId, target) }, (delivery) => {
+    const patterns = SUBJECT_VERSIONS.map((version) => `cg.${version}.${projectId}.*.cmd.tool.${target}.>`);
+    const hear = (delivery: Delivery) => {
       delivery.ack();
       ring(bell);
-    });
-    const subscription = subscribed.catch((error: unknown) => {
-      onWarning(`no doorbell for ${target} of ${projectId}, claims look every second: ${String(error)}`); // W1
-      return null;
-    });
-    const bell = newBell(subscription);
+    };
+    const subscribed = patterns.map((pattern) =>
+      bus.subscribe({ pattern }, hear).catch((error: unknown) => {
+        onWarning(`no doorbell for ${target} of ${projectId}, claims look every second: ${String(error)}`); // W1
+        return null;
+      }),
+    );
+    const there = Promise.all(subscribed).then((all) => all.filter((subscription) => subscription !== null));
+    const bell = newBell(there);
     bells.set(`${projectId}/${target}`, bell);
     return bell;
   }
@@ -68,8 +73,8 @@ export function createWorkBells(options: {
   function takeDown(name: string, bell: Bell): void {
     bells.delete(name);
     bell.linger?.cancel();
-    const stopped = bell.subscription
-      .then((subscription) => subscription?.stop())
+    const stopped = bell.subscriptions
+      .then(async (all) => void (await Promise.all(all.map((subscription) => subscription.stop()))))
       .catch((error: unknown) => onWarning(`a doorbell could not be taken down: ${String(error)}`))
       .finally(() => stopping.delete(stopped));
     stopping.add(stopped);
@@ -79,7 +84,7 @@ export function createWorkBells(options: {
     listen(projectId, target) {
       const name = `${projectId}/${target}`;
       const hasRoom = bells.size < BELLS_MAX;
-      const bell = bells.get(name) ?? (hasRoom ? hang(projectId, target) : newBell(Promise.resolve(null))); // W4
+      const bell = bells.get(name) ?? (hasRoom ? hang(projectId, target) : newBell(Promise.resolve([]))); // W4
       bell.ears += 1;
       bell.linger?.cancel();
       bell.linger = null;
@@ -100,8 +105,8 @@ export function createWorkBells(options: {
   };
 }
 
-function newBell(subscription: Bell["subscription"]): Bell {
-  return { subscription, waiters: new Set(), ears: 0, hasRung: false, linger: null };
+function newBell(subscriptions: Bell["subscriptions"]): Bell {
+  return { subscriptions, waiters: new Set(), ears: 0, hasRung: false, linger: null };
 }
 
 function waitAt(bell: Bell, clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
@@ -120,10 +125,4 @@ function waitAt(bell: Bell, clock: Clock, ms: number, signal: AbortSignal): Prom
     bell.waiters.add(done);
     signal.addEventListener("abort", done);
   });
-}
-
-/** Not the durable of the target's services: they must hear every command too. */
-function durableOf(projectId: string, target: string): string {
-  const name = `${toolDurable(target)}_${projectId}`;
-  return name.length <= DURABLE_CHARS_MAX ? name : defaultDurable(toolDurable(target), name);
 }

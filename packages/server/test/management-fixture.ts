@@ -61,7 +61,7 @@ export class ManagementFixture extends ServerFixture {
   };
 
   readonly toolCalls: ToolCalls = {
-    request: async ({ project_id, tool_name, arguments: given, channel_id, agent_id, idempotency_key }) => {
+    request: async ({ project_id, tool_name, arguments: given, channel_id, agent_id, idempotency_key, trace_id }) => {
       const id = idempotency_key === undefined ? this.ids.mint("call") : `call_${hashOf(project_id, idempotency_key)}`;
       const caller = agent_id ?? id;
       await this.kernel.putBox({ project_id, box_id: `box_caller_${project_id}` });
@@ -71,13 +71,14 @@ export class ManagementFixture extends ServerFixture {
       const outcome = await this.kernel.enqueueTurn({
         ...{ project_id, agent_id: caller, ...(channel_id === undefined ? {} : { channel_id }) },
         ...(idempotency_key === undefined ? {} : { agent_turn_id: `turn_${hashOf(project_id, idempotency_key)}` }),
+        ...(trace_id === undefined ? {} : { trace_id }),
         runtime_config: { tool_call: { name: tool_name, arguments: given as never } },
       });
       if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the turn was refused");
       return { agent_turn_id: outcome.agent_turn_id, agent_id: caller, isNew: outcome.outcome === "accepted" };
     },
-    requestInternal: async ({ project_id, channel_id, tool_name, arguments: given }) =>
-      await this.toolCalls.request({ project_id, channel_id, tool_name, arguments: given }),
+    requestInternal: async ({ caller_agent_id: _, after_execution: __, ...order }) =>
+      await this.toolCalls.request(order),
   };
 
   /** Takes the turn that an agent has now. */

@@ -126,7 +126,7 @@ export function databaseConformance(name: string, open: () => Promise<Database>)
         ["a division by zero", "select 1/0", "statement", "22012"],
         ["a serialization failure", raise("40001"), "retryable", "40001"],
         ["a deadlock", raise("40P01"), "retryable", "40P01"],
-        ["a lock that was not given", raise("55P03"), "retryable", "55P03"],
+        ["a lock that was not given", raise("55P03"), "locked", "55P03"],
         ["a full disk", raise("53100"), "exhausted", "53100"],
         ["too little memory", raise("53200"), "exhausted", "53200"],
         ["a missing privilege", raise("42501"), "forbidden", "42501"],

@@ -1,8 +1,33 @@
 // Checks of what an author gave `defineTool`. Each returns the value or throws with the field, what is expected and what
 // was found.
 
-import { ARGUMENTS_BYTES_MAX, BadRequest, CGError, gateJson, isJsonObject, type JsonValue } from "@tessera/protocol";
+import {
+  ARGUMENTS_BYTES_MAX,
+  BadRequest,
+  CGError,
+  gateJson,
+  isJsonObject,
+  type JsonValue,
+  unknownField,
+} from "@tessera/protocol";
 import { isEnvName } from "./env-name.ts";
+
+/** A field that there is not: `efect` would leave a tool that may be repeated one that may not. */
+export function checkFields(
+  name: string,
+  within: string,
+  value: unknown,
+  fields: Readonly<Record<string, true>>,
+): void {
+  if (typeof value !== "object" || value === null) return;
+  const other = Object.keys(value).find((key) => !Object.hasOwn(fields, key));
+  if (other === undefined) return;
+  const field = within === "" ? other : `${within}.${other}`;
+  const where = within === "" ? `tool ${name}` : `${within} of tool ${name}`;
+  throw new BadRequest(`${where}: ${unknownField(other, Object.keys(fields))}`, {
+    details: { field, tool_name: name },
+  });
+}
 
 export function checkNumber(name: string, field: string, value: unknown, min: number, max: number): number | undefined {
   if (value === undefined) return undefined;

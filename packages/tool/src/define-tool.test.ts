@@ -6,6 +6,13 @@ import type { RegisteredTool } from "./definition.ts";
 const handler = () => null;
 
 describe("defineTool", () => {
+  it("keeps a queue time where an executor has to come, and nothing where none was given", () => {
+    const options = (more: object) =>
+      defineTool({ name: "a__b", placement: "edge", handler, ...more }).definition.options;
+    expect(options({ queueTimeoutMs: 2_000 })).toEqual({ placement: "edge", queueTimeoutMs: 2_000 });
+    expect(options({})).toEqual({ placement: "edge" });
+  });
+
   it("makes the record that an upload would become", () => {
     const tool = defineTool({
       name: "weather__forecast",
@@ -94,6 +101,10 @@ describe("defineTool", () => {
     ["an unknown after_execution", { afterExecution: "loop" }, "bad_request", "suspend, terminate"],
     ["a timeout in words", { timeoutMs: "10s" }, "bad_request", "but is 10s"],
     ["no time at all", { timeoutMs: 0 }, "bad_request", "from 1 to"],
+    ["a queue time of a tool that waits for no executor", { queueTimeoutMs: 5 }, "bad_request", "not inline"],
+    ["a policy with a typo", { delegationPolicy: { targetProfile: [] } }, "bad_request", "has no field"],
+    ["a queue time in words", { placement: "edge", queueTimeoutMs: "5s" }, "bad_request", "but is 5s"],
+    ["more queue time than a week", { placement: "edge", queueTimeoutMs: 604_800_001 }, "bad_request", "from 1 to"],
     ["an endless timeout", { timeoutMs: Number.POSITIVE_INFINITY }, "bad_request", "but is Infinity"],
     ["half an attempt", { retry: { maxAttempts: 0.5 } }, "bad_request", "retry.maxAttempts"],
     ["a negative backoff", { retry: { backoffMs: -1 } }, "bad_request", "retry.backoffMs"],

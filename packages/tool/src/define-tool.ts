@@ -10,15 +10,17 @@ import {
   type AfterExecution,
   BadRequest,
   DESCRIPTION_BYTES_MAX,
+  type DelegatedOperation,
   isToolName,
   TOOL_EFFECTS,
   TOOL_PLACEMENTS,
   type ToolEffect,
   type ToolPlacement,
   targetSubjectFor,
+  toolDelegationMistake,
 } from "@tessera/protocol";
 import type { JsonObject, JsonValue, ToolContext, ToolHandler, ToolReconcile } from "./api.ts";
-import { checkArguments, checkChoice, checkNumber, plainJson } from "./define-tool-checks.ts";
+import { checkArguments, checkChoice, checkFields, checkNumber, plainJson } from "./define-tool-checks.ts";
 import type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions } from "./definition.ts";
 import type { InferToolInput, ToolParameters } from "./infer-input.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "./policy.ts";
@@ -35,6 +37,8 @@ export interface ToolSpec<P extends ToolParameters, Output extends JsonValue | P
   readonly effect?: ToolEffect;
   readonly retry?: { readonly maxAttempts?: number; readonly backoffMs?: number };
   readonly timeoutMs?: number;
+  /** How long a call may wait for an executor; for the placements `service` and `edge`. */
+  readonly queueTimeoutMs?: number;
   readonly afterExecution?: AfterExecution;
   readonly errorMessageLimit?: number;
   readonly placement?: ToolPlacement;
@@ -43,6 +47,12 @@ export interface ToolSpec<P extends ToolParameters, Output extends JsonValue | P
   readonly args?: { readonly defaults?: JsonObject; readonly fixed?: JsonObject };
   /** Argument → environment variable of the executor. */
   readonly envs?: Readonly<Record<string, string>>;
+  /** Whom it may reach through ctx.runtime; absent fields do not limit. */
+  readonly delegationPolicy?: {
+    readonly operations?: readonly DelegatedOperation[];
+    readonly targetTags?: readonly string[];
+    readonly targetProfiles?: readonly string[];
+  };
   readonly reconcile?: ToolReconcile;
   readonly handler: (ctx: ToolContext, input: InferToolInput<P>) => Output;
 }
@@ -61,6 +71,9 @@ export function defineTool<
   Output extends JsonValue | Promise<JsonValue> = JsonValue | Promise<JsonValue>,
 >(spec: ToolSpec<P, Output>): DefinedTool<InferToolInput<P>, Output> {
   const { resource, action } = nameParts(spec.name);
+  checkFields(spec.name, "", spec, FIELDS);
+  checkFields(spec.name, "retry", spec.retry, { maxAttempts: true, backoffMs: true });
+  checkFields(spec.name, "args", spec.args, { defaults: true, fixed: true });
   if (typeof spec.handler !== "function") throw mistake(spec.name, "handler", "must be a function");
   const definition: ToolDefinition = {
     tool_name: spec.name,
@@ -85,6 +98,25 @@ export function defineTool<
     handler: spec.handler,
   });
 }
+
+const FIELDS: Readonly<Record<keyof ToolSpec<ToolParameters, JsonValue>, true>> = {
+  name: true,
+  description: true,
+  parameters: true,
+  effect: true,
+  retry: true,
+  timeoutMs: true,
+  queueTimeoutMs: true,
+  delegationPolicy: true,
+  afterExecution: true,
+  errorMessageLimit: true,
+  placement: true,
+  target: true,
+  args: true,
+  envs: true,
+  reconcile: true,
+  handler: true,
+};
 
 type AnySpec = Omit<ToolSpec<ToolParameters, JsonValue | Promise<JsonValue>>, "handler">;
 
@@ -122,6 +154,22 @@ function targetOf(spec: AnySpec, resource: string): string {
   return spec.target;
 }
 
+/** What runs in the worker waits for no executor, so its author would rely on nothing. */
+function queueTimeoutOf({ name, placement, queueTimeoutMs }: AnySpec): number | undefined {
+  const checked = checkNumber(name, "queueTimeoutMs", queueTimeoutMs, 1, TIMEOUT_MS_MAX);
+  if (checked === undefined || placement === "service" || placement === "edge") return checked;
+  throw mistake(name, "queueTimeoutMs", `is for the placements service and edge, not ${placement ?? "inline"}`);
+}
+
+function delegationOf({ name, delegationPolicy }: AnySpec): JsonObject | undefined {
+  if (delegationPolicy === undefined) return undefined;
+  const { targetTags, targetProfiles, ...others } = delegationPolicy;
+  const policy = dropUndefined({ ...others, target_tags: targetTags, target_profiles: targetProfiles });
+  const wrong = toolDelegationMistake(policy);
+  if (wrong !== null) throw mistake(name, "delegationPolicy", wrong);
+  return plainJson(name, "delegationPolicy", policy) as JsonObject;
+}
+
 function optionsOf(spec: AnySpec): ToolOptions {
   const { name, retry = {} } = spec;
   const max_attempts = checkNumber(name, "retry.maxAttempts", retry.maxAttempts, 1, ATTEMPTS_MAX_MAX);
@@ -136,7 +184,9 @@ function optionsOf(spec: AnySpec): ToolOptions {
     effect: checkChoice(name, "effect", TOOL_EFFECTS, spec.effect),
     retry: spec.retry && dropUndefined({ max_attempts, backoff }),
     timeoutMs: checkNumber(name, "timeoutMs", spec.timeoutMs, 1, TIMEOUT_MS_MAX),
+    queueTimeoutMs: queueTimeoutOf(spec),
     errorMessageLimit: checkNumber(name, "errorMessageLimit", spec.errorMessageLimit, 1, ERROR_MESSAGE_LIMIT_MAX),
+    delegation_policy: delegationOf(spec),
     placement: checkPlacement(name, spec.placement), // T3
     reconcile: spec.reconcile && true,
   });

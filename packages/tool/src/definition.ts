@@ -30,10 +30,14 @@ export interface ToolOptions {
   readonly effect?: ToolEffect;
   readonly retry?: { readonly max_attempts?: number; readonly backoff?: number };
   readonly timeoutMs?: number;
+  /** How long a call may wait for an executor, each time it becomes free. Absent: its timeout and two leases bound both. */
+  readonly queueTimeoutMs?: number;
   /** CommonGround's words for the timeout; the larger one counts when `timeoutMs` is absent. */
   readonly timeout_seconds?: number;
   readonly suspend_timeout_seconds?: number;
   readonly errorMessageLimit?: number;
+  /** Whom its code may reach through ctx.runtime: a ToolDelegationPolicy. Absent: no limit of the tool's. */
+  readonly delegation_policy?: JsonObject;
   readonly placement?: ToolPlacement;
   /** The tool can say what became of a run that was cut off. */
   readonly reconcile?: boolean;
@@ -53,6 +57,8 @@ export interface ToolPolicy {
   readonly attempts_max: number;
   readonly backoff_ms: number;
   readonly timeout_ms: number;
+  /** Null: waiting for an executor is bounded by the call's deadline alone. */
+  readonly queue_timeout_ms: number | null;
   readonly can_reconcile: boolean;
   readonly error_message_limit: number;
 }

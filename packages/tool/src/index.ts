@@ -7,6 +7,7 @@
 //
 // Light: neither a schema validator nor a YAML parser is loaded here (catalog and resources are entries of their own).
 
+export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "@tessera/protocol";
 export type {
   AgentEvent,
   AgentRuntimeCatalogResult,
@@ -52,6 +53,5 @@ export {
   toolPolicy,
 } from "./policy.ts";
 export { isReservedToolName, RESERVED_TOOL_NAMES } from "./reserved-names.ts";
-export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "./session-key.ts";
 export { createTestContext, type TestContext, type TestContextOptions } from "./test-context.ts";
 export { TOOL_ERROR_CODE_DEFAULT, ToolError, type ToolErrorOptions } from "./tool-error.ts";

@@ -25,9 +25,19 @@ describe("a tool's policy", () => {
       attempts_max: 3,
       backoff_ms: 1_000,
       timeout_ms: 30_000,
+      queue_timeout_ms: null,
       can_reconcile: false,
       error_message_limit: 1_000,
     });
+  });
+
+  it.each([
+    [2_000, 2_000],
+    [1e300, 604_800_000],
+    [0, null],
+    ["2s", null],
+  ])("reads a queue time of %s as %s", (queueTimeoutMs, expected) => {
+    expect(toolPolicy(definition({ queueTimeoutMs } as ToolOptions)).queue_timeout_ms).toBe(expected);
   });
 
   it("keeps what the definition says", () => {

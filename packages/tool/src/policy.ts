@@ -53,6 +53,7 @@ function readPolicy(definition: ToolDefinition): ToolPolicy {
     backoff_ms:
       options.retry?.backoff === 0 ? 0 : (bounded(options.retry?.backoff, BACKOFF_MS_MAX) ?? BACKOFF_MS_DEFAULT),
     timeout_ms: timeoutOf(options),
+    queue_timeout_ms: bounded(options.queueTimeoutMs, TIMEOUT_MS_MAX) ?? null,
     can_reconcile: options.reconcile === true,
     error_message_limit: bounded(options.errorMessageLimit, ERROR_MESSAGE_LIMIT_MAX) ?? ERROR_MESSAGE_CHARS_MAX,
   };

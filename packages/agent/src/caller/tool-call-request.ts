@@ -12,6 +12,7 @@ import { createHash } from "node:crypto";
 import type { EnqueueOutcome, Ids, JsonObject, Kernel } from "@tessera/kernel";
 import { type AfterExecution, type ErrorCode, errorOf, gateJson } from "@tessera/protocol";
 import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
+import { enqueueRootTurn } from "../deploy/enqueue-root-turn.ts";
 import { TOOL_CALLER_TARGET } from "./one-call.ts";
 
 export interface ToolCallRequest {
@@ -22,6 +23,10 @@ export interface ToolCallRequest {
   /** Whose workspace and name the call has; a new one when absent. */
   readonly agent_id?: string;
   readonly idempotency_key?: string;
+  /** W3C context of the caller. */
+  readonly trace_id?: string;
+  readonly span_id?: string;
+  readonly tracestate?: string;
 }
 
 export interface InternalCallRequest {
@@ -32,7 +37,10 @@ export interface InternalCallRequest {
   readonly tool_name: string;
   readonly arguments: unknown;
   readonly after_execution?: AfterExecution;
+  /** W3C context of the caller. */
   readonly trace_id?: string;
+  readonly span_id?: string;
+  readonly tracestate?: string;
 }
 
 export interface RequestedCall {
@@ -55,7 +63,7 @@ export async function requestToolCall(
   ids: Ids,
   request: ToolCallRequest,
 ): Promise<RequestedCall> {
-  const { project_id, channel_id, idempotency_key } = request;
+  const { project_id, channel_id, idempotency_key, trace_id, span_id, tracestate } = request;
   const tool_call = toolCall(request);
   const hash = idempotency_key === undefined ? null : hashOf(project_id, idempotency_key); // Q2
   const agent_id = request.agent_id ?? (hash === null ? ids.mint("call") : `call_${hash}`);
@@ -63,11 +71,14 @@ export async function requestToolCall(
   const used = turn.agent_turn_id === undefined ? null : await kernel.reads.turn(project_id, turn.agent_turn_id);
   if (used !== null && used.agent_id !== agent_id) throw refusal("turn", "conflict", OTHER_AGENT); // before an agent is made
   await putCaller(kernel, project_id, agent_id);
-  const outcome = await kernel.enqueueTurn({
+  const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
     ...(channel_id === undefined ? {} : { channel_id }),
     ...turn,
+    ...(trace_id === undefined ? {} : { trace_id }),
+    ...(span_id === undefined ? {} : { span_id }),
+    ...(tracestate === undefined ? {} : { tracestate }),
     source_agent_id: AUTHOR,
     runtime_config: { tool_call },
   });
@@ -80,7 +91,7 @@ export async function requestInternalCall(
   ids: Ids,
   request: InternalCallRequest,
 ): Promise<RequestedCall> {
-  const { project_id, channel_id, caller_agent_id, tool_name, trace_id } = request;
+  const { project_id, channel_id, caller_agent_id, tool_name, trace_id, span_id, tracestate } = request;
   const definition = INTERNAL_TOOL_DEFINITIONS.find((each) => each.tool_name === tool_name);
   if (definition === undefined) {
     const names = INTERNAL_TOOL_DEFINITIONS.map((each) => each.tool_name).join(", ");
@@ -94,12 +105,14 @@ export async function requestInternalCall(
   const tool_call = toolCall(request);
   const agent_id = ids.mint("call");
   await putCaller(kernel, project_id, agent_id);
-  const outcome = await kernel.enqueueTurn({
+  const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
     ...(channel_id === undefined ? {} : { channel_id }),
     ...(typeof agent.profile_box_id === "string" ? { profile_box_id: agent.profile_box_id } : {}),
     ...(trace_id === undefined ? {} : { trace_id }),
+    ...(span_id === undefined ? {} : { span_id }),
+    ...(tracestate === undefined ? {} : { tracestate }),
     source_agent_id: AUTHOR,
     runtime_config: { tool_call, in_name_of: caller_agent_id },
   });

@@ -9,6 +9,7 @@ import type { CardDraft, EnqueueOutcome, Ids, Kernel } from "@tessera/kernel";
 import { errorOf, type FieldSchema, isErrorCode, isInstanceKey } from "@tessera/protocol";
 import { INSTANCE_KEY_DEFAULT } from "../instance.ts";
 import { ensureInstance, instanceOf } from "../runtime/instances.ts";
+import { enqueueRootTurn } from "./enqueue-root-turn.ts";
 
 export interface AgentTurnRequest {
   readonly project_id: string;
@@ -37,7 +38,7 @@ const NAMES_SHOWN_MAX = 10;
 export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentTurnRequest): Promise<AgentTurn> {
   const { project_id, channel_id, idempotency_key, trace_id, span_id, tracestate } = request;
   const target = await targetOf(kernel, request);
-  const outcome = await kernel.enqueueTurn({
+  const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id: target.agent_id,
     depth_policy: "root",

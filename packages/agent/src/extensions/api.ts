@@ -1,8 +1,9 @@
 // The Extension API: what `register(api, config)` is given and what its layers see (reference §15).
 //
 //   A1. A layer wraps what is inside it: code before `next()`, the inside, code after it. `next()` may be called once.
-//   A2. To keep a tool from running, a toolCall layer returns a result without calling `next()`. A layer that throws is
-//       skipped, so an error keeps nothing from running.
+//   A2. To keep a tool from running, a toolCall layer returns a result without calling `next()`. A layer that throws, answers
+//       wrongly or takes too long keeps it from running as well (`onError: fail`), unless `onError: skip` says that it only
+//       observes.
 //   A3. A turn that waits for others lets go of its worker, so a `turn` layer wraps each stretch of it: `isResumed` tells
 //       the later ones. What must outlast a stretch belongs in `api.state`.
 //   A4. A call that runs elsewhere (service, edge, PMO) is wrapped before it is sent: `next()` answers `pending`, and its
@@ -22,11 +23,32 @@ import type { ModelMessage } from "ai";
 
 export type LayerType = "turn" | "step" | "toolCall";
 
+/**
+ * What a layer that throws, answers wrongly or takes too long means for what it wraps.
+ * `fail` (default): it is not let through. A tool does not run and the model reads `extension_failed`; a step or a turn ends
+ * the turn with this code. If a tool had run already, its effect stands and its result is kept in the card, but the model
+ * reads that it ran and not the result, which the layer may have been there to change.
+ * `skip`: as if the layer were not there. For layers that only observe.
+ */
+export type OnError = "fail" | "skip";
+
+/** Of one layer. */
+export interface LayerOptions {
+  /** Lower is further out; equal ones in the order of their registration. Default 0. */
+  readonly priority?: number;
+  /** Default `fail`. The `onError` of the Extension resource, where it has one, counts instead. */
+  readonly onError?: OnError;
+  /** How long the layer itself may take, without what it wraps: for a toolCall 10 s, at most 15 s; else 2 min, at most 15 min. */
+  readonly timeoutMs?: number;
+}
+
 export interface ExtensionModule {
   readonly name: string;
   register(api: ExtensionApi, config: JsonValue): void | Promise<void>;
   /** Where the profile gives none. */
   readonly config?: JsonValue;
+  /** Of all its layers, and for an extension that cannot be registered; absent: each layer's own. */
+  readonly onError?: OnError;
 }
 
 export interface LayerContexts {
@@ -39,8 +61,8 @@ export type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unkn
 
 export interface ExtensionApi {
   readonly pipeline: {
-    /** Lower priority is further out; equal ones in the order of their registration. */
-    register<T extends LayerType>(type: T, layer: LayerFunction<T>, options?: { readonly priority?: number }): void;
+    /** A layer that fails keeps what it wraps from running, unless `options.onError` is `skip`. */
+    register<T extends LayerType>(type: T, layer: LayerFunction<T>, options?: LayerOptions): void;
   };
   readonly tools: {
     /** A tool that runs in this process, offered by agents that list the extension. */

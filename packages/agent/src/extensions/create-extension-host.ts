@@ -3,37 +3,48 @@
 //   H1. An extension is registered when the first turn of a profile that lists it is taken up, once for each configuration:
 //       the profile's, or the module's own where the profile gives none.
 //   H2. A profile gets its own extensions in the order it lists them, and no others.
+//       One that is not here or cannot be registered ends the turn with E_EXT_LOAD, unless it has `onError: skip`. One that
+//       failed to register is tried again a little later.
 //   H3. An extension cannot shadow a tool of the project: its own is left out, and told.
 
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Kernel } from "@tessera/kernel";
-import type { JsonValue } from "@tessera/protocol";
+import type { Clock, Kernel } from "@tessera/kernel";
+import { errorOf, type JsonValue } from "@tessera/protocol";
 import type { AgentProfile } from "../profile.ts";
-import type { ExtensionLogEntry, ExtensionModule } from "./api.ts";
+import type { ExtensionLogEntry, ExtensionModule, OnError } from "./api.ts";
 import { createEvents } from "./events.ts";
-import type { ExtensionHost } from "./extension-host.ts";
+import { type ExtensionHost, missingExtension } from "./extension-host.ts";
 import { type ExtensionState, openState } from "./extension-state.ts";
-import type { Layer } from "./layers.ts";
+import type { LayerFailure } from "./layers.ts";
 import { type Registration, registerExtension } from "./registration.ts";
 import { type Wrapping, wrapRemoteCall, wrapStep, wrapToolCall, wrapTurn } from "./wrap.ts";
 
 export interface ExtensionHostOptions {
   readonly extensions: readonly ExtensionModule[];
   readonly kernel: Pick<Kernel, "reads" | "putAgent">;
+  readonly clock: Pick<Clock, "after" | "monotonicMs">;
   readonly onLog?: (entry: ExtensionLogEntry) => void;
   readonly onWarning?: (warning: string) => void;
 }
 
+const REGISTER_AGAIN_MS = 5_000;
+
+interface Used {
+  readonly registration: Registration;
+  /** What the bundle or the profile says for all its layers. */
+  readonly onError: OnError | undefined;
+}
+
 /** The extensions of the turn that runs. */
 interface Scope {
-  readonly registrations: readonly Registration[];
+  readonly used: readonly Used[];
   readonly state: ExtensionState;
 }
 
 export function createExtensionHost(options: ExtensionHostOptions): ExtensionHost {
-  const { kernel, onLog = () => undefined, onWarning = () => undefined } = options;
+  const { kernel, clock, onLog = () => undefined, onWarning = () => undefined } = options;
   const modules = new Map(options.extensions.map((module) => [module.name, module]));
-  const byConfig = new Map<string, Promise<Registration | null>>();
+  const byConfig = new Map<string, { readonly loaded: Promise<Registration>; againAt: number }>();
   const registered: Registration[] = [];
   const told = new Set<string>();
   /** Empty around a turn without extensions: one turn may be taken up in the middle of another. */
@@ -48,63 +59,75 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
     told.add(warning);
     onWarning(warning);
   }
-  async function load(module: ExtensionModule, config: JsonValue): Promise<Registration | null> {
-    try {
-      const registration = await registerExtension(module, config, {
-        events,
-        onLog,
-        currentState: () => current.getStore()?.state,
-        ownerOf: (tool) => registered.find((each) => each.name !== module.name && each.tools.has(tool))?.name,
-      });
-      registered.push(registration);
-      return registration;
-    } catch (error) {
-      onWarning(`extension ${module.name} could not be registered and is not used: ${String(error)}`);
-      return null;
-    }
+  async function load(module: ExtensionModule, config: JsonValue): Promise<Registration> {
+    const registration = await registerExtension(module, config, {
+      events,
+      onLog,
+      clock,
+      currentState: () => current.getStore()?.state,
+      ownerOf: (tool) => registered.find((each) => each.name !== module.name && each.tools.has(tool))?.name,
+    });
+    registered.push(registration);
+    return registration;
+  }
+  /** Once for each configuration (H1); one that failed is tried again, but not by every turn (H2). */
+  function loadOnce(module: ExtensionModule, config: JsonValue): Promise<Registration> {
+    const key = JSON.stringify([module.name, config]);
+    const known = byConfig.get(key);
+    if (known !== undefined && !(clock.monotonicMs() > known.againAt)) return known.loaded;
+    const loaded = loading.then(() => load(module, config));
+    const entry = { loaded, againAt: Number.POSITIVE_INFINITY };
+    byConfig.set(key, entry);
+    loading = loaded.catch(() => {
+      entry.againAt = clock.monotonicMs() + REGISTER_AGAIN_MS;
+    });
+    return loaded;
   }
   /** H1, H2 */
-  async function registrationsOf(profile: AgentProfile): Promise<Registration[]> {
-    const found: Registration[] = [];
-    for (const { name, config: given } of profile.extensions) {
+  async function extensionsOf(profile: AgentProfile): Promise<Used[]> {
+    const used: Used[] = [];
+    for (const { name, config: given, on_error } of profile.extensions) {
       const module = modules.get(name);
+      const onError = module?.onError ?? on_error;
       if (module === undefined) {
-        warnOnce(`agent ${profile.name} lists extension ${name}, which is not here`);
+        if (onError !== "skip") throw missingExtension(profile.name, name);
+        warnOnce(`agent ${profile.name} lists extension ${name}, which is not here; its turns go on without it`);
         continue;
       }
-      const config = given ?? module.config ?? null;
-      const key = JSON.stringify([name, config]);
-      const known = byConfig.get(key);
-      const loaded = known ?? loading.then(() => load(module, config));
-      if (known === undefined) {
-        byConfig.set(key, loaded);
-        loading = loaded;
+      try {
+        used.push({ registration: await loadOnce(module, given ?? module.config ?? null), onError });
+      } catch (error) {
+        const outcome = onError === "skip" ? "is not used" : `keeps the turns of agent ${profile.name} from running`;
+        warnOnce(`extension ${name} could not be registered and ${outcome}: ${stackOf(error)}`);
+        if (onError !== "skip") throw errorOf("E_EXT_LOAD", `the extension ${name} could not be registered`);
       }
-      const registration = await loaded;
-      if (registration !== null) found.push(registration);
     }
-    return found;
+    return used;
   }
   function wrapping(): Wrapping | null {
     const scope = current.getStore();
     if (scope === undefined) return null;
-    const layers = scope.registrations.flatMap((registration) => registration.layers);
+    const layers = scope.used.flatMap(({ registration, onError }) =>
+      registration.layers.map((layer) => (onError === undefined ? layer : { ...layer, onError })),
+    );
     return { layers, onFault, onWarning };
   }
-  function onFault({ extension, type }: Layer, error: unknown): void {
-    onWarning(`extension ${extension}: its ${type} layer failed and had no effect: ${String(error)}`);
+  function onFault({ layer: { extension, type, onError }, error, hasRun }: LayerFailure): void {
+    const place = hasRun ? "after next()" : "before next()";
+    const outcome = onError === "skip" ? "was left out" : "let nothing through";
+    onWarning(`extension ${extension}: its ${type} layer failed ${place} and ${outcome}: ${stackOf(error)}`);
   }
 
   return {
     async aroundTurn(session, run) {
-      const registrations = await registrationsOf(session.profile);
-      if (registrations.length === 0) return await current.run(undefined, run);
+      const used = await extensionsOf(session.profile);
+      if (used.length === 0) return await current.run(undefined, run);
       const state = await openState(kernel, session);
       const turnStatus = async () => {
         const turn = await kernel.reads.turn(session.turn.project_id, session.turn.agent_turn_id);
         return turn?.ended_at ? String(turn.status) : "suspended";
       };
-      await current.run({ registrations, state }, () => wrapTurn(wrapping() as Wrapping, { session, turnStatus, run }));
+      await current.run({ used, state }, () => wrapTurn(wrapping() as Wrapping, { session, turnStatus, run }));
     },
     async aroundStep(session, step, run) {
       const wraps = wrapping();
@@ -120,7 +143,7 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
       return await Promise.all(calls.map((call) => wrapRemoteCall(wraps, { session, call, replan })));
     },
     async toolsOf(profile, isTaken) {
-      const tools = (await registrationsOf(profile)).flatMap(({ name, tools: own }) =>
+      const tools = (await extensionsOf(profile)).flatMap(({ registration: { name, tools: own } }) =>
         [...own.values()].map((tool) => ({ name, tool })),
       );
       return tools.flatMap(({ name, tool }) => {
@@ -131,11 +154,15 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
       });
     },
     toolOf({ tool_name, definition }) {
-      const own = current.getStore()?.registrations.find(({ tools }) => tools.has(tool_name));
-      const owner = own ?? registered.find(({ tools }) => tools.has(tool_name));
+      const own = current.getStore()?.used.find(({ registration }) => registration.tools.has(tool_name));
+      const owner = own?.registration ?? registered.find(({ tools }) => tools.has(tool_name));
       const tool = owner?.tools.get(tool_name) ?? null;
       // A call of the project's tool of this name has that one's pinned definition; ours are not in the store (H3).
       return definition === null || definition === tool?.definition ? tool : null;
     },
   };
+}
+
+function stackOf(error: unknown): string {
+  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
 }

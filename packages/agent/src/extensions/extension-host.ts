@@ -1,9 +1,10 @@
 // What the loop asks of extensions: a layer around each turn, step and tool call, and tools of their own.
 //
-//   X1. An extension's error is its own: it is told, and the turn goes on as if the extension were not there. A failure of
-//       what it wraps is the turn's failure, whatever the extension makes of it.
+//   X1. An extension that fails, or is not here, is told and fails closed: what it was to wrap does not run. Only one with
+//       `onError: skip` is left out. A failure of what it wraps is the turn's failure, whatever the extension makes of it.
+//   X2. A process without extensions runs no turn of a profile that lists one (`requireNone`): it would run unguarded.
 
-import type { ToolResultContent } from "@tessera/protocol";
+import { errorOf, type ToolResultContent } from "@tessera/protocol";
 import type { RegisteredTool, ToolDefinition, ToolInvocation } from "@tessera/tool";
 import type { CallRequest, PlannedCall } from "@tessera/tool/catalog";
 import type { LocalCallOrder } from "@tessera/tool/run";
@@ -38,4 +39,16 @@ export interface ExtensionHost {
   toolsOf(profile: AgentProfile, isTaken: (toolName: string) => boolean): Promise<readonly RegisteredTool[]>;
   /** For the runner of this process: the extension's tool that the call is for; null where it is for another one. */
   toolOf(call: Pick<ToolInvocation, "tool_name" | "definition">): RegisteredTool | null;
+}
+
+/** X2 */
+export function requireNone({ name, extensions }: AgentProfile): void {
+  const missing = extensions.find((extension) => extension.on_error !== "skip");
+  if (missing !== undefined) throw missingExtension(name, missing.name);
+}
+
+export function missingExtension(agent: string, extension: string): Error {
+  return errorOf("E_EXT_LOAD", `agent ${agent} lists the extension ${extension}, which this process does not have`, {
+    details: { extension },
+  });
 }

@@ -9,6 +9,7 @@ import {
   extension,
   fx,
   host,
+  hostWith,
   listed,
   runs,
   turnWith,
@@ -73,14 +74,113 @@ describe("a toolCall layer", () => {
     expect(results).toMatchObject([{ status: "success", result: { said: "hi" } }]);
   });
 
-  it("that throws is skipped: the tool runs, and somebody is told", async () => {
+  const refusal = {
+    status: "failed",
+    error: { code: "extension_failed", detail: { extension: "guard", has_run: false } },
+  };
+  it.each<[string, (ctx: ToolCallContext) => unknown]>([
+    ["throws", () => boom()],
+    ["answers what is no result", () => "yes"],
+    ["returns without next()", () => undefined],
+    ["does not answer in time", () => new Promise(() => undefined)],
+  ])("that %s keeps the tool from running: the model reads why, the operator gets the stack", async (_, layer) => {
     callOnce("echo__say", { text: "hi" });
-    const broken = around(() => {
-      throw new Error("no");
+    const broken = host(extension((api) => api.pipeline.register("toolCall", layer, { timeoutMs: 50 })));
+    const { results, ended } = await turnWith(broken, listed("guard"));
+    expect([runs, results, ended.status]).toMatchObject([[], [refusal], "success"]);
+    expect(toolMessage()).toMatchObject({ type: "error-json", value: { code: "extension_failed" } });
+    expect(JSON.stringify(results)).not.toContain("at "); // no stack
+    expect(fx.warnings).toEqual([
+      expect.stringMatching(
+        /^extension guard: its toolCall layer failed before next\(\) and let nothing through: .*\n +at /s,
+      ),
+    ]);
+    await fx.expectSafe();
+  });
+
+  it("that throws after next(): the tool ran once, its result is kept in the card, and the model reads that it ran", async () => {
+    callOnce("echo__say", { text: "hi" });
+    const broken = around(async ({ next }) => {
+      await next();
+      boom();
     });
     const { results } = await turnWith(broken, listed("guard"));
-    expect(results).toMatchObject([{ status: "success" }]);
-    expect(fx.warnings).toContainEqual(expect.stringContaining("extension guard: its toolCall layer failed"));
+    expect([runs, results]).toMatchObject([
+      ["hi"],
+      [{ status: "failed", result: { said: "hi" }, error: { code: "extension_failed", detail: { has_run: true } } }],
+    ]);
+    expect(toolMessage()).toMatchObject({ value: { detail: { has_run: true, tool_status: "success" } } });
+    expect(JSON.stringify(fx.modelCalls[1]?.messages)).not.toContain("said");
+    expect(fx.warnings).toEqual([expect.stringContaining("failed after next() and let nothing through")]);
+    await fx.expectSafe();
+  });
+
+  it("that throws after a tool that ends the turn: the turn ends, and its deliverable does not hold the result", async () => {
+    await fx.tool({
+      ...{ name: "last__word", effect: "once", afterExecution: "terminate" },
+      handler: () => ({ secret: "s3" }),
+    } as never);
+    callOnce("last__word", {});
+    const broken = around(async ({ next }) => {
+      await next();
+      boom();
+    });
+    const { ended, results } = await turnWith(broken, listed("guard"));
+    expect([ended.status, ended.error_code, results]).toMatchObject([
+      "failed",
+      "extension_failed",
+      [{ result: { secret: "s3" } }],
+    ]);
+    expect(JSON.stringify(ended.deliverable)).not.toContain("s3");
+  });
+
+  it("with onError skip is left out when it fails, before next() and after", async () => {
+    callOnce("echo__say", { text: "hi" });
+    const observes = host(
+      extension((api) => {
+        api.pipeline.register("toolCall", () => boom(), { onError: "skip" });
+        api.pipeline.register("toolCall", ({ next }) => next().then(() => boom()), { onError: "skip" });
+      }),
+    );
+    const { results } = await turnWith(observes, listed("guard"));
+    expect([runs, results]).toMatchObject([["hi"], [{ status: "success", result: { said: "hi" } }]]);
+    expect(fx.warnings.map((warning) => warning.split(":")[1])).toEqual([
+      " its toolCall layer failed before next() and was left out",
+      " its toolCall layer failed after next() and was left out",
+    ]);
+  });
+
+  it("is governed by the word of its bundle or its profile before its own", async () => {
+    callOnce("echo__say", { text: "hi" });
+    const lenient = extension((api) => api.pipeline.register("toolCall", () => boom(), { onError: "skip" }), "lenient");
+    const strict = extension((api) => api.pipeline.register("toolCall", () => boom()), "strict");
+    const extensions = host({ ...lenient, onError: "fail" }, strict);
+    const skipped = { extensions: [{ name: "strict", config: null, on_error: "skip" as const }] };
+    const { results } = await turnWith(extensions, skipped);
+    expect([runs, results]).toMatchObject([["hi"], [{ status: "success" }]]);
+    const second = await fx.enqueue(await fx.agent(listed("lenient")), "go");
+    await fx.ended(second);
+    const refused = (await fx.cards(second)).filter((card) => card.type === "tool.result");
+    expect([runs, refused[0]?.content]).toMatchObject([["hi"], { error: { code: "extension_failed" } }]);
+  });
+
+  it("that fails around a call for elsewhere keeps it from being sent, before next() and after", async () => {
+    await fx.tool({ name: "web__find", placement: "service", target: "web", handler: () => null } as never);
+    fx.script = ({ step }) =>
+      step > 0
+        ? { text: "done" }
+        : { tool_calls: ["before", "after", "wrong"].map((id) => ({ id, name: "web__find", arguments: {} })) };
+    const broken = around(async ({ toolCallId, toolName, next }) => {
+      if (toolCallId === "before") boom();
+      await next();
+      if (toolCallId === "after") boom();
+      return { toolCallId, toolName, status: "ok", output: 1 };
+    });
+    const { results, ended } = await turnWith(broken, listed("guard"));
+    expect(results).toMatchObject([refusal, refusal, refusal]);
+    expect(fx.published.filter(({ subject }) => subject.includes(".cmd.tool.web."))).toEqual([]);
+    expect(ended.status).toBe("success");
+    await fx.expectSafe();
   });
 
   it("sees a call that runs elsewhere before it is sent, and can keep it back or change it", async () => {
@@ -262,25 +362,97 @@ describe("the turn", () => {
     ]);
   });
 
-  it("is taken although a layer forgets next(), and although an extension cannot be registered or is not here", async () => {
-    const forgets = extension((api) => {
-      api.pipeline.register("turn", () => undefined);
-      api.pipeline.register("step", () => undefined);
-    }, "forgets");
+  const failing = {
+    "throws around a turn": extension((api) => api.pipeline.register("turn", () => boom())),
+    "forgets next() of a turn": extension((api) => api.pipeline.register("turn", () => undefined)),
+    "throws around a step": extension((api) => api.pipeline.register("step", () => boom())),
+    "forgets next() of a step": extension((api) => api.pipeline.register("step", () => undefined)),
+    "does not answer in time": extension((api) =>
+      api.pipeline.register("step", () => new Promise(() => undefined), { timeoutMs: 20 }),
+    ),
+    "offers what is no list": extension((api) =>
+      api.pipeline.register("step", (ctx) => {
+        ctx.toolCatalog = null as never;
+        return ctx.next();
+      }),
+    ),
+  };
+  it.each(Object.entries(failing))(
+    "ends with extension_failed before the model is asked when a layer %s",
+    async (_, module) => {
+      const { ended } = await turnWith(host(module), listed("guard"));
+      expect([ended.status, ended.error_code, fx.modelCalls]).toEqual(["failed", "extension_failed", []]);
+      expect(fx.warnings).toEqual([
+        expect.stringMatching(/^extension guard: its (turn|step) layer failed before next/),
+      ]);
+      await fx.expectSafe();
+    },
+  );
+
+  it.each(Object.entries(failing))("goes on when a layer that is skipped %s", async (_, module) => {
+    const { ended } = await turnWith(host({ ...module, onError: "skip" }), listed("guard"));
+    expect([ended.status, fx.modelCalls.length]).toEqual(["success", 1]);
+  });
+
+  it("ends with extension_failed when a step layer fails after next() and the turn would go on; results stay", async () => {
+    callOnce("echo__say", { text: "hi" });
+    const broken = extension((api) => api.pipeline.register("step", ({ next }) => next().then(() => boom())));
+    const { ended, results } = await turnWith(host(broken), listed("guard"));
+    expect([ended.error_code, runs, results]).toMatchObject(["extension_failed", ["hi"], [{ status: "success" }]]);
+    await fx.expectSafe();
+  });
+
+  it("stands as it ended when a layer fails after its end", async () => {
     const broken = extension((api) => {
-      api.pipeline.register("turn", () => {
-        throw new Error("never registered");
-      });
-      throw new Error("broken");
-    }, "broken");
-    const { ended } = await turnWith(host(forgets, broken), listed("forgets", "broken", "absent"));
+      api.pipeline.register("turn", ({ next }) => next().then(() => boom()));
+      api.pipeline.register("step", ({ next }) => next().then(() => boom()));
+    });
+    const { ended } = await turnWith(host(broken), listed("guard"));
     expect(ended.status).toBe("success");
-    expect(fx.warnings.map((warning) => warning.slice(0, 42)).toSorted()).toEqual([
-      "agent planner lists extension absent, whic",
-      "extension broken could not be registered a",
-      "extension forgets: its step layer failed a",
-      "extension forgets: its turn layer failed a",
-    ]);
+    await waitFor(async () => fx.warnings.length === 2 || null, { what: "both warnings" });
+  });
+
+  it("ends with E_EXT_LOAD where an extension is not here or cannot be registered, and is tried again later", async () => {
+    let isBroken = true;
+    const heard: unknown[] = [];
+    const flaky = extension((api) => {
+      api.events.on("ping", (payload) => void heard.push(payload));
+      if (isBroken) throw new Error("no policy server");
+      api.pipeline.register("turn", async ({ next }) => {
+        await api.events.emit("ping", 1);
+        await next();
+      });
+    }, "flaky");
+    let laterMs = 0;
+    const clock = { ...fx.clock, monotonicMs: () => fx.clock.monotonicMs() + laterMs };
+    const { ended } = await turnWith(hostWith({ clock }, flaky), listed("flaky"));
+    expect([ended.status, ended.error_code]).toEqual(["failed", "E_EXT_LOAD"]);
+    expect(ended.error_message).not.toContain("policy server");
+    expect(fx.warnings).toContainEqual(
+      expect.stringMatching(/flaky could not be registered .*no policy server\n +at /s),
+    );
+    isBroken = false;
+    laterMs = 60_000;
+    const again = await fx.ended(await fx.enqueue(await fx.agent(listed("flaky")), "go"));
+    expect([again.status, heard]).toEqual(["success", [1]]); // what the failed registration listened to hears nothing
+    const absent = await fx.ended(await fx.enqueue(await fx.agent(listed("absent")), "go"));
+    expect([absent.status, absent.error_code]).toEqual(["failed", "E_EXT_LOAD"]);
+    expect(fx.modelCalls).toHaveLength(1);
+  });
+
+  it("goes on without an extension that is not here or cannot be registered where both may be skipped", async () => {
+    const broken = { ...extension(() => boom(), "broken"), onError: "skip" as const };
+    const absent = { name: "absent", config: null, on_error: "skip" as const };
+    const { ended } = await turnWith(host(broken), { extensions: [absent, { name: "broken", config: null }] });
+    expect(ended.status).toBe("success");
+  });
+
+  it("is not run by a process that has no extensions at all", async () => {
+    await fx.worker();
+    const { error_code } = await fx.ended(await fx.enqueue(await fx.agent(listed("guard")), "go"));
+    expect([error_code, fx.modelCalls]).toEqual(["E_EXT_LOAD", []]);
+    const skipped = { extensions: [{ name: "guard", config: null, on_error: "skip" as const }] };
+    expect((await fx.ended(await fx.enqueue(await fx.agent(skipped), "go"))).status).toBe("success");
   });
 
   it("tells its layers what it was asked, and lets them ask other agents", async () => {
@@ -304,3 +476,14 @@ describe("the turn", () => {
     ]);
   });
 });
+
+/** What the model read of the only call. */
+function toolMessage(): unknown {
+  const message = fx.modelCalls[1]?.messages.findLast(({ role }) => role === "tool");
+  const [part] = (message?.content ?? []) as unknown as { output: unknown }[];
+  return part?.output;
+}
+
+function boom(): never {
+  throw new Error("boom");
+}

@@ -73,7 +73,8 @@ describe("a tool of an extension", () => {
 
   it("shadows neither a tool of the project nor that of another extension", async () => {
     callOnce("echo__say", { text: "hi" });
-    const extensions = host(adds("shadow", "echo__say"), adds("first", "x__y"), adds("second", "x__y"));
+    const second = { ...adds("second", "x__y"), onError: "skip" as const };
+    const extensions = host(adds("shadow", "echo__say"), adds("first", "x__y"), second);
     const { results } = await turnWith(extensions, listed("shadow", "first", "second"));
     expect(results).toMatchObject([{ result: { said: "hi" } }]);
     expect(fx.warnings).toEqual([

@@ -1,17 +1,18 @@
 // The onion alone: order, and whose fault is whose.
 
+import { systemClock } from "@tessera/engines/system";
 import { describe, expect, it } from "vitest";
 import { inOrder, type Layer, runOnion } from "./layers.ts";
 
 type Next = { next: () => Promise<string> };
 type Run = (ctx: Next) => unknown;
 
-const layer = (run: Run, priority = 0, extension = "ext"): Layer => ({
-  extension,
-  type: "toolCall",
-  priority,
+const layer = (run: Run, options: Partial<Omit<Layer, "run">> = {}): Layer => ({
+  ...{ extension: "ext", type: "toolCall", priority: 0, onError: "fail", timeoutMs: 60_000 },
+  ...options,
   run: run as never,
 });
+const boomLayer: Run = () => boom();
 
 async function run(
   layers: readonly Layer[],
@@ -39,7 +40,9 @@ async function run(
       return () => void Object.assign(shared, { value });
     },
     signal: signal ?? new AbortController().signal,
-    onFault: (_, error) => void faults.push(String(error)),
+    refuse: ({ hasRun }, below) => (hasRun ? `refused after ${below}` : "refused"),
+    clock: systemClock,
+    onFault: ({ error }) => void faults.push(String(error)),
   }).catch((error: unknown) => `thrown: ${String(error)}`);
   return { outcome, faults, runs };
 }
@@ -52,11 +55,14 @@ describe("the order of layers", () => {
   ])("is %s", async (_, priorities, expected) => {
     const said: string[] = [];
     const layers = priorities.map((priority, n) =>
-      layer(async ({ next }) => {
-        said.push(`${n}`);
-        await next();
-        said.push(`/${n}`);
-      }, priority),
+      layer(
+        async ({ next }) => {
+          said.push(`${n}`);
+          await next();
+          said.push(`/${n}`);
+        },
+        { priority },
+      ),
     );
     await run(layers);
     const order = expected.split(" ");
@@ -64,11 +70,91 @@ describe("the order of layers", () => {
   });
 });
 
-describe("a layer's mistake is its own", () => {
-  const change = (ctx: Next) => Object.assign(ctx, { value: "changed" });
+const change = (ctx: Next) => Object.assign(ctx, { value: "changed" });
+
+describe("what a layer that fails wraps does not run, and an outcome that is there is not let through", () => {
   it.each<[string, Run, string, string[]]>([
-    ["throws before next()", () => boom(), "inside of given", ["Error: boom"]],
+    ["throws before next()", boomLayer, "refused", ["Error: boom"]],
+    ["rejects before next()", async () => boom(), "refused", ["Error: boom"]],
+    ["answers what is no result", () => 7, "refused", ["Error: no result"]],
+    ["returns nothing and never calls next()", () => undefined, "refused", ["Error: no result"]],
+    ["hangs before next()", hang, "refused", ["Error: it did not answer within 20 ms"]],
+    [
+      "throws after next()",
+      async ({ next }) => {
+        await next();
+        boom();
+      },
+      "refused after inside of given",
+      ["Error: boom"],
+    ],
+    [
+      "hangs after next()",
+      async ({ next }) => hang(await next()),
+      "refused after inside of given",
+      ["Error: it did not answer within 20 ms"],
+    ],
+    [
+      "calls next() twice",
+      async ({ next }) => [await next(), await next()],
+      "refused after inside of given",
+      ["Error: next() was called twice"],
+    ],
+  ])("when it %s", async (_, mine, outcome, faults) => {
+    const seen: string[] = [];
+    const outer = layer(async ({ next }) => void seen.push(await next()), { priority: -1 });
+    const hasRun = outcome !== "refused";
+    const failing = layer(mine, { timeoutMs: 20 });
+    expect(await run([outer, failing])).toEqual({ outcome, faults, runs: hasRun ? 1 : 0 });
+    expect(seen).toEqual([outcome]);
+  });
+
+  it("an inner layer's refusal passes through the outer ones, and they cannot run the inside after all", async () => {
+    const insists = layer(async ({ next }) => {
+      await next();
+      await next().catch(() => undefined);
+    });
+    expect(await run([insists, layer(boomLayer, { priority: 1 })])).toMatchObject({
+      outcome: "refused after refused",
+      runs: 0,
+    });
+  });
+
+  it("a layer that was left behind cannot run the inside later", async () => {
+    const late = Promise.withResolvers<void>();
+    const said = Promise.withResolvers<string>();
+    const slow = layer(
+      async ({ next }) => {
+        await late.promise;
+        await next().catch((error: Error) => said.resolve(error.message));
+      },
+      { timeoutMs: 10 },
+    );
+    const { outcome, runs } = await run([slow]);
+    late.resolve();
+    expect([outcome, runs, await said.promise]).toEqual(["refused", 0, "next() was called after the layer was over"]);
+  });
+
+  it("the time of a layer stands still while the inside runs", async () => {
+    const inner = Promise.withResolvers<string>();
+    const entered = Promise.withResolvers<void>();
+    const outer = layer(({ next }) => next(), { timeoutMs: 50 });
+    const hanging = layer(hang, { timeoutMs: 100, priority: 1, onError: "skip" }); // twice as long as the outer one may take
+    const running = run([outer, hanging], () => {
+      entered.resolve();
+      return inner.promise;
+    });
+    await entered.promise;
+    inner.resolve("late");
+    expect(await running).toMatchObject({ outcome: "late of given", runs: 1 });
+  });
+});
+
+describe("a layer with onError skip that fails is left out", () => {
+  it.each<[string, Run, string, string[]]>([
+    ["throws before next()", boomLayer, "inside of given", ["Error: boom"]],
     ["rejects before next()", async () => boom(), "inside of given", ["Error: boom"]],
+    ["hangs before next()", hang, "inside of given", ["Error: it did not answer within 200 ms"]],
     [
       "changes something and throws before next()",
       (ctx) => {
@@ -111,13 +197,14 @@ describe("a layer's mistake is its own", () => {
     ["replaces the result", async ({ next }) => `${await next()}, mine`, "inside of given, mine", []],
   ])("when it %s", async (_, mine, outcome, faults) => {
     const around: string[] = [];
-    const outer = layer(async ({ next }) => {
-      around.push(await next());
-    }, -1);
-    expect(await run([outer, layer(mine)])).toEqual({ outcome, faults, runs: outcome === "mine" ? 0 : 1 });
+    const outer = layer(async ({ next }) => void around.push(await next()), { priority: -1 });
+    const skipped = layer(mine, { onError: "skip", timeoutMs: 200 });
+    expect(await run([outer, skipped])).toEqual({ outcome, faults, runs: outcome === "mine" ? 0 : 1 });
     expect(around).toEqual([outcome]);
   });
+});
 
+describe("what it wraps", () => {
   it("a failure of the inside is the failure of the whole, also if a layer catches it or does not wait", async () => {
     const fail = async () => boom();
     const swallow = layer(async ({ next }) => await next().catch(() => "fine"));
@@ -155,4 +242,8 @@ describe("a layer's mistake is its own", () => {
 
 function boom(): never {
   throw new Error("boom");
+}
+
+async function hang(..._: unknown[]): Promise<never> {
+  return await new Promise(() => undefined);
 }

@@ -1,21 +1,34 @@
-// The onion: runs layers around what they wrap, and keeps each layer's errors its own.
+// The onion: runs layers around what they wrap.
 //
-//   L1. A layer that fails before its `next()` is skipped, with what it changed; one that fails after it loses only its own
-//       effect. Both are told.
+//   L1. A layer that fails (it throws, answers wrongly or takes too long) fails closed: what it wraps does not run, and
+//       `refuse` says what stands in its place. If the inside has run already, `refuse` is given its outcome. A layer with
+//       `onError: skip` is left out instead, with what it changed, or loses only its own effect. Both are told.
 //   L2. `next()` runs the inside once. A second call is refused, and a mistake of the layer whether it looks or not.
 //   L3. A failure of the inside is the failure of the whole, whatever the layers make of it: a layer cannot hide that a
 //       turn could not go on.
 //   L4. The inside has always ended when the onion answers, also if a layer did not wait for it.
-//   L5. A layer that hangs is left behind when the turn is stopped.
+//   L5. A layer that hangs is left behind when its time is up or the turn is stopped. Its time stands still while the
+//       inside runs. What it does later has no effect: its `next()` is refused.
 
+import type { Clock, Timer } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
-import type { LayerType } from "./api.ts";
+import type { LayerType, OnError } from "./api.ts";
 
 export interface Layer {
   readonly extension: string;
   readonly type: LayerType;
   readonly priority: number;
+  readonly onError: OnError;
+  /** Of the layer itself, without the inside (L5). */
+  readonly timeoutMs: number;
   readonly run: (ctx: never) => unknown;
+}
+
+export interface LayerFailure {
+  readonly layer: Layer;
+  readonly error: unknown;
+  /** Whether the inside had run. */
+  readonly hasRun: boolean;
 }
 
 export interface Onion<Inside, Shown> {
@@ -26,10 +39,13 @@ export interface Onion<Inside, Shown> {
   readonly contextFor: (next: () => Promise<Shown>, layer: Layer) => object;
   /** The outcome of a layer that returned. `inside` is absent where it did not call `next()`. Throws what is the layer's mistake. */
   readonly take: (returned: unknown, inside?: Inside) => Inside;
+  /** The outcome where a layer failed (L1), or throws where there can be none. `inside` is absent where nothing has run. */
+  readonly refuse: (failure: LayerFailure, inside?: Inside) => Inside;
   /** Remembers what layers may change; the answer puts it back (L1). */
   readonly save: () => () => void;
+  readonly clock: Pick<Clock, "after" | "monotonicMs">;
   readonly signal: AbortSignal;
-  readonly onFault: (layer: Layer, error: unknown) => void;
+  readonly onFault: (failure: LayerFailure) => void;
 }
 
 export function inOrder(layers: readonly Layer[], type: LayerType): Layer[] {
@@ -41,24 +57,32 @@ export async function runOnion<Inside, Shown>(onion: Onion<Inside, Shown>, index
   if (layer === undefined) return await onion.inside();
   const further = () => runOnion(onion, index + 1);
   const undo = onion.save();
+  const time = ownTime(layer, onion.clock);
   let below: Promise<Inside> | null = null;
   let isOver = false;
   let mistake: Error | null = null;
   const enter = async (): Promise<Shown> => {
     if (below !== null || isOver) {
-      mistake = new Error(isOver ? "next() was called after the layer had returned" : "next() was called twice"); // L2
+      mistake = new Error(isOver ? "next() was called after the layer was over" : "next() was called twice"); // L2
       throw mistake;
     }
-    below = further();
-    return await onion.show(await below);
+    time.pause();
+    try {
+      below = further();
+      return await onion.show(await below);
+    } finally {
+      if (!isOver) time.run();
+    }
   };
   const next = () => {
     const shown = enter();
     shown.catch(() => undefined); // a layer that does not look must not end the process
     return shown;
   };
-  const end = await settle(() => layer.run(onion.contextFor(next, layer) as never), onion.signal);
+  time.run();
+  const end = await settle(() => layer.run(onion.contextFor(next, layer) as never), time.isUp, onion.signal);
   isOver = true;
+  time.pause();
   const inside = below as Promise<Inside> | null;
   if (inside === null) {
     if (onion.signal.aborted) throw new CGError("canceled", "the turn is over"); // L5
@@ -66,8 +90,10 @@ export async function runOnion<Inside, Shown>(onion: Onion<Inside, Shown>, index
       if ("error" in end) throw end.error;
       return onion.take(end.returned);
     } catch (error) {
-      onion.onFault(layer, error);
-      undo(); // L1
+      const failure = { layer, error, hasRun: false };
+      onion.onFault(failure);
+      if (layer.onError === "fail") return onion.refuse(failure); // L1
+      undo();
       return await further();
     }
   }
@@ -78,15 +104,16 @@ export async function runOnion<Inside, Shown>(onion: Onion<Inside, Shown>, index
     if (mistake !== null) throw mistake;
     return onion.take(end.returned, result);
   } catch (error) {
-    onion.onFault(layer, error);
-    return result; // L1
+    const failure = { layer, error, hasRun: true };
+    onion.onFault(failure);
+    return layer.onError === "fail" ? onion.refuse(failure, result) : result; // L1
   }
 }
 
 type End = { readonly returned: unknown } | { readonly error: unknown };
 
-/** Never rejects. A layer that is left behind (L5) may go on; nobody listens. */
-async function settle(run: () => unknown, signal: AbortSignal): Promise<End> {
+/** Never rejects. A layer that is left behind (L5) may go on; its outcome is dropped. */
+async function settle(run: () => unknown, isUp: Promise<End>, signal: AbortSignal): Promise<End> {
   const { promise: aborted, resolve } = Promise.withResolvers<End>();
   const onAbort = () => resolve({ error: signal.reason });
   if (signal.aborted) onAbort();
@@ -98,7 +125,29 @@ async function settle(run: () => unknown, signal: AbortSignal): Promise<End> {
       return { error };
     }
   })();
-  const end = await Promise.race([ran, aborted]);
+  const end = await Promise.race([ran, aborted, isUp]);
   signal.removeEventListener("abort", onAbort);
   return end;
+}
+
+/** L5 */
+function ownTime({ timeoutMs }: Layer, clock: Pick<Clock, "after" | "monotonicMs">) {
+  const { promise: isUp, resolve } = Promise.withResolvers<End>();
+  const error = new Error(`it did not answer within ${timeoutMs} ms`);
+  let leftMs = timeoutMs;
+  let since = 0;
+  let timer: Timer | null = null;
+  return {
+    isUp,
+    run(): void {
+      since = clock.monotonicMs();
+      timer ??= clock.after(leftMs, () => resolve({ error }));
+    },
+    pause(): void {
+      if (timer === null) return;
+      timer.cancel();
+      timer = null;
+      leftMs = Math.max(0, leftMs - (clock.monotonicMs() - since));
+    },
+  };
 }

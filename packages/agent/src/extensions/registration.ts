@@ -1,12 +1,13 @@
 // One extension, registered with one configuration: its layers, its tools, and the api that it was given.
 //
-//   G1. An extension whose `register` fails has registered nothing: half of one would be worse than none.
+//   G1. An extension whose `register` fails has registered nothing, not even a listener: half of one would be worse than none.
 //   G2. A tool is checked like any other when it is registered; the mistake is thrown to whoever registered it.
 
 import { format } from "node:util";
+import type { Clock } from "@tessera/kernel";
 import { BadRequest, errorOf, type JsonValue } from "@tessera/protocol";
 import { defineTool, type RegisteredTool, type ToolHandler } from "@tessera/tool";
-import type { ExtensionApi, ExtensionLogEntry, ExtensionModule, LayerType } from "./api.ts";
+import type { ExtensionApi, ExtensionLogEntry, ExtensionModule, LayerType, OnError } from "./api.ts";
 import type { ExtensionEvents } from "./events.ts";
 import type { ExtensionState } from "./extension-state.ts";
 import type { Layer } from "./layers.ts";
@@ -24,9 +25,20 @@ export interface RegistrationWorld {
   /** Whose tool this is, if an extension has registered one of the name. */
   readonly ownerOf: (toolName: string) => string | undefined;
   readonly onLog: (entry: ExtensionLogEntry) => void;
+  readonly clock: Pick<Clock, "after">;
 }
 
-const LAYER_TYPES: readonly LayerType[] = ["turn", "step", "toolCall"];
+/**
+ * How long a layer itself may take. A local call is committed when its layers run, and its deadline leaves two leases (30 s)
+ * beside the tool's own time: all its layers together must stay within half of that.
+ */
+const LAYER_MS: Readonly<Record<LayerType, { readonly default: number; readonly max: number }>> = {
+  turn: { default: 120_000, max: 900_000 },
+  step: { default: 120_000, max: 900_000 },
+  toolCall: { default: 10_000, max: 15_000 },
+};
+const REGISTER_MS_MAX = 30_000;
+const ON_ERROR: readonly OnError[] = ["fail", "skip"];
 
 /** Rejects where `register` fails (G1). */
 export async function registerExtension(
@@ -37,6 +49,7 @@ export async function registerExtension(
   const { name } = module;
   const layers: Layer[] = [];
   const tools = new Map<string, RegisteredTool>();
+  const listens: (() => void)[] = [];
   const state = () => {
     const current = world.currentState();
     if (current === undefined) throw errorOf("conflict", "api.state is there only while a turn runs");
@@ -47,11 +60,16 @@ export async function registerExtension(
   };
   const api: ExtensionApi = {
     pipeline: {
-      register(type, run, { priority = 0 } = {}) {
-        if (!LAYER_TYPES.includes(type)) throw new BadRequest(`there is no layer type ${JSON.stringify(type)}`);
+      register(type, run, { priority = 0, onError = "fail", timeoutMs = LAYER_MS[type]?.default } = {}) {
+        if (!Object.hasOwn(LAYER_MS, type)) throw new BadRequest(`there is no layer type ${JSON.stringify(type)}`);
         if (typeof run !== "function") throw new BadRequest(`a ${type} layer must be a function`);
         if (!Number.isFinite(priority)) throw new BadRequest(`the priority of a ${type} layer must be a number`);
-        layers.push({ extension: name, type, priority, run });
+        if (!ON_ERROR.includes(onError)) throw new BadRequest(`onError of a ${type} layer must be fail or skip`);
+        const { max } = LAYER_MS[type];
+        if (!(timeoutMs >= 1 && timeoutMs <= max)) {
+          throw new BadRequest(`timeoutMs of a ${type} layer must be a number from 1 to ${max}`);
+        }
+        layers.push({ extension: name, type, priority, onError, timeoutMs, run });
       },
     },
     tools: {
@@ -69,11 +87,33 @@ export async function registerExtension(
       set: async (value) => await state().set(name, value),
     },
     events: {
-      on: (event, handler) => world.events.on(event, { extension: name, handle: handler }),
+      on(event, handler) {
+        const off = world.events.on(event, { extension: name, handle: handler });
+        listens.push(off);
+        return off;
+      },
       emit: (event, payload) => world.events.emit(event, payload),
     },
     logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
   };
-  await module.register(api, config);
+  try {
+    await inTime(module.register(api, config), world.clock);
+  } catch (error) {
+    for (const off of listens) off(); // G1
+    throw error;
+  }
   return { name, layers, tools };
+}
+
+/** One that hangs in `register` would hold every turn of this process. */
+async function inTime(work: void | Promise<void>, clock: Pick<Clock, "after">): Promise<void> {
+  const { promise: isUp, reject } = Promise.withResolvers<void>();
+  const timer = clock.after(REGISTER_MS_MAX, () =>
+    reject(new Error(`register took longer than ${REGISTER_MS_MAX} ms`)),
+  );
+  try {
+    await Promise.race([work, isUp]);
+  } finally {
+    timer.cancel();
+  }
 }

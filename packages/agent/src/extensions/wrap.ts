@@ -1,13 +1,20 @@
 // Layers around a turn, a step, a call that runs here and a call that runs elsewhere.
 //
 //   W1. What an extension changed is checked again: arguments pass the tool's gate, a catalog only shrinks.
-//   W2. Only a toolCall layer may answer instead of what it wraps; a turn or a step is always taken.
+//   W2. Only a toolCall layer may answer instead of what it wraps; a turn or a step that a layer does not take fails.
 //   W3. A call that runs elsewhere is wrapped before its commit, because nothing can keep it back after that. Its result
 //       comes when nobody may be there any more who sent it, so layers cannot change it.
+//   W4. A failed layer of a call gives the call a result, `extension_failed`: the tool did not run, or ran and its result is
+//       kept in the card without being shown to the model (result-output.ts, O4). A failed layer of a step or a turn ends the
+//       turn with this code, unless the turn has ended or waits already: what is committed stands.
+//   W5. All layers of a local call together take no longer than half of what its deadline leaves beside the tool's own time;
+//       after that the tool is not started, because its call may be settled before it ends.
 
 import {
   buildErrorResultFromException,
+  CALL_DEADLINE_MARGIN_MS,
   CGError,
+  errorOf,
   isJsonObject,
   type JsonObject,
   type ToolResultContent,
@@ -21,7 +28,7 @@ import type { LayeredResult, MessageAppended, StepResult, ToolCatalogItem, TurnR
 import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
 import type { ReplanCall } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
-import { inOrder, type Layer, type Onion, runOnion } from "./layers.ts";
+import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
 import { messageEmitter } from "./message-events.ts";
 
 export interface Wrapping {
@@ -31,6 +38,7 @@ export interface Wrapping {
 }
 
 const MESSAGE_LIMIT = 1_000;
+const CALL_LAYERS_MS_MAX = CALL_DEADLINE_MARGIN_MS / 2;
 const nothingToPutBack = () => () => undefined;
 
 export async function wrapTurn(
@@ -58,7 +66,12 @@ export async function wrapTurn(
       next,
     }),
     take: taken,
+    refuse(failure, inside) {
+      if (inside === undefined) throw failedLayer(failure); // W4
+      return inside;
+    },
     save: nothingToPutBack,
+    clock: session.world.clock,
     signal: session.signal,
     onFault,
   });
@@ -95,11 +108,16 @@ export async function wrapStep(
         return catalog;
       },
       set toolCatalog(items) {
+        if (!Array.isArray(items)) throw new TypeError("toolCatalog must be a list"); // else the step would offer all
         catalog = items;
       },
       next,
     }),
     take: taken,
+    refuse(failure, inside) {
+      if (inside === undefined || inside === "next") throw failedLayer(failure); // W4
+      return inside;
+    },
     save: () => {
       const [list, items] = [catalog, [...catalog]];
       return () => {
@@ -107,6 +125,7 @@ export async function wrapStep(
         list.splice(0, list.length, ...items);
       };
     },
+    clock: session.world.clock,
     signal: session.signal,
     onFault,
   });
@@ -126,7 +145,12 @@ export async function wrapToolCall(
   const { cards } = session;
   const thought = cards.findLast((card) => card.type === "agent.thought");
   const stepIndex = cards.filter((card) => card.type === "agent.thought").length - 1;
+  const { clock } = session.world;
+  const begunAt = clock.monotonicMs();
   const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
+    if (clock.monotonicMs() - begunAt > CALL_LAYERS_MS_MAX) {
+      return refusedCall(order, "the extensions around this call took too long; the tool was not started", {}); // W5
+    }
     if (definition === null || isSame(args, order.arguments)) return await call.run(args);
     try {
       const step_id = String(thought?.metadata.step_id ?? "");
@@ -158,7 +182,13 @@ export async function wrapRemoteCall(
   });
   if (passed.content === null || planned.refusal !== undefined) return planned;
   // Nothing runs, so nothing can be left half done: committed and settled like any refused call.
-  const { tool_digest: _digest, timeout_ms: _limit, can_reconcile: _reconcile, ...rest } = draft;
+  const {
+    tool_digest: _digest,
+    timeout_ms: _limit,
+    queue_timeout_ms: _queue,
+    can_reconcile: _reconcile,
+    ...rest
+  } = draft;
   return {
     draft: { ...rest, effect: "read", after_execution: "suspend", attempts_max: 1, local: true },
     refusal: { ...passed.content, after_execution: "suspend" },
@@ -210,15 +240,57 @@ async function wrapCall(
       const content = contentOfLayer(order, returned, { afterExecution, errorMessageLimit });
       return { content, shown: layeredResult(order, content) };
     },
+    refuse({ layer: { extension } }, inside) {
+      const content =
+        inside === undefined || inside.content === null
+          ? refusedCall(order, `the extension ${extension} failed around this call; the tool was not started`, {
+              extension,
+            })
+          : withheldResult(inside.content, extension); // W4
+      return { content, shown: layeredResult(order, content) };
+    },
     save: () => {
       const kept = isJsonObject(args) ? structuredClone(args) : args;
       return () => {
         args = kept;
       };
     },
+    clock: session.world.clock,
     signal: session.signal,
     onFault,
   });
+}
+
+/** W4 */
+function failedLayer({ layer: { extension, type }, error }: LayerFailure): CGError {
+  return errorOf("extension_failed", `the extension ${extension} failed around the ${type}`, {
+    details: { extension },
+    cause: error,
+  });
+}
+
+/** The tool was not started this time. What an earlier attempt of it did, whose worker was lost, is not known. */
+export function refusedCall(
+  { effect, attempt }: Pick<LocalCallOrder, "effect" | "attempt">,
+  message: string,
+  details: JsonObject,
+): ToolResultContent {
+  const isUnknown = attempt > 1 && effect === "once";
+  const error = isUnknown
+    ? errorOf("outcome_unknown", `${message} again, and whether its earlier attempt took effect is not known`, {
+        details,
+      })
+    : errorOf("extension_failed", message, { details: { ...details, has_run: false } });
+  return { ...buildErrorResultFromException(error), after_execution: "suspend" };
+}
+
+/** The tool ran: its effect and its result stand, but the model is not shown the result. */
+function withheldResult(ran: ToolResultContent, extension: string): ToolResultContent {
+  const message = `the tool ran (${ran.status}), and then the extension ${extension} failed: the result is kept and not shown`;
+  const suggestion = "Do not call it again for the same purpose; its effect took place.";
+  const details = { extension, has_run: true, tool_status: ran.status, suggestion };
+  const { error } = buildErrorResultFromException(errorOf("extension_failed", message, { details }));
+  return { ...ran, status: "failed", error };
 }
 
 /** W2 */
@@ -230,13 +302,9 @@ function taken<T>(_returned: unknown, inside?: T): T {
 /** W1 */
 function stillOffered(
   { offered }: TurnSession,
-  catalog: unknown,
+  catalog: readonly ToolCatalogItem[],
   onWarning: (warning: string) => void,
 ): readonly RegisteredTool[] {
-  if (!Array.isArray(catalog)) {
-    onWarning("an extension made toolCatalog something that is no list; the step offers what it had");
-    return offered;
-  }
   const names = new Set(catalog.map((item: unknown) => (isJsonObject(item) ? item.name : null)));
   const known = offered.filter(({ definition }) => names.delete(definition.tool_name));
   if (names.size > 0) onWarning(`extensions cannot offer what the agent may not call: ${[...names].join(", ")}`);

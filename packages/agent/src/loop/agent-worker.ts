@@ -12,7 +12,7 @@
 //       renewed leaves it in doubt as well.
 
 import { keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
-import { getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";
+import { durableOfProject, getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";
 import { createProjectTools } from "@tessera/tool/catalog";
 import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
@@ -116,7 +116,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
-          durable: workerDurable(target) + (options.project === undefined ? "" : `_${options.project}`),
+          durable: durableOfProject(workerDurable(target), options.project),
           inFlightMax: IN_FLIGHT_MAX,
         },
         handler(delivery) {

@@ -14,6 +14,7 @@ import {
   type ToolResultContent,
 } from "@tessera/protocol";
 import type { ModelAnswer } from "../model-port.ts";
+import { isWithheld } from "../transcript/index.ts";
 import { stateMessage, stepMessage } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
 import type { LoopWorld, Turn } from "./world.ts";
@@ -46,7 +47,7 @@ export async function finishByResults(
   const output = results.map(({ tool_name, content }) => ({
     tool_name,
     status: content.status,
-    result: content.result,
+    result: isWithheld({ ...content }) ? null : content.result,
   }));
   await finish(session.world, session.turn, {
     status,

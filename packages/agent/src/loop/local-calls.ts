@@ -11,12 +11,14 @@
 //   L6. A result of a mixed step is reported until it is taken: nobody else knows it, and its call would wait for its
 //       deadline while its worker lives.
 //   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
+//   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
 
 import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently } from "@tessera/kernel";
-import { CALL_DEADLINE_MARGIN_MS, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
+import { CALL_DEADLINE_MARGIN_MS, CGError, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
 import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { refusedCall } from "../extensions/wrap.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
 import { mayRepeat } from "./may-repeat.ts";
@@ -84,7 +86,12 @@ export async function runMixedLocals(
   const calls = outcome.local_calls ?? [];
   const turn = calls.length === 0 ? null : await suspendedTurn(world, agent, outcome);
   if (turn === null) return;
-  const session = await openSession(world, turn, stopping);
+  let session: TurnSession;
+  try {
+    session = await openSession(world, turn, stopping);
+  } catch (error) {
+    return await reportUnguarded({ world, turn, signal: stopping }, calls, outcome.capability, error);
+  }
   const step = stepOf(session);
   const runAll = () =>
     allEnded(
@@ -97,9 +104,29 @@ export async function runMixedLocals(
     ).then(() => undefined);
   try {
     await (world.extensions === undefined ? runAll() : world.extensions.aroundTurn(session, runAll));
+  } catch (error) {
+    if (session.signal.aborted) return; // L5
+    await reportUnguarded(session, calls, outcome.capability, error);
   } finally {
     session.close();
   }
+}
+
+/** L8. Anything else than an extension's failure is thrown on. */
+async function reportUnguarded(
+  by: Pick<TurnSession, "world" | "turn" | "signal">,
+  calls: readonly LocalCall[],
+  capability: string,
+  error: unknown,
+): Promise<void> {
+  if (!CGError.is(error) || (error.code !== "extension_failed" && error.code !== "E_EXT_LOAD")) throw error;
+  by.world.onWarning(`calls of turn ${by.turn.agent_turn_id} were not run: ${error.message}`);
+  const message = `${error.message}; the tool was not started`;
+  await allEnded(
+    calls.map((call) =>
+      report(by, { tool_call_id: call.tool_call_id, content: refusedCall(call, message, {}) }, capability),
+    ),
+  );
 }
 
 /** A turn that waits, as it would be handed out if it could go on. */
@@ -264,7 +291,11 @@ async function storedResults({ world, turn }: TurnSession, step_id: string) {
 }
 
 /** L6 */
-async function report(session: TurnSession, { tool_call_id, content }: Outcome, capability: string): Promise<void> {
+async function report(
+  session: Pick<TurnSession, "world" | "turn" | "signal">,
+  { tool_call_id, content }: Outcome,
+  capability: string,
+): Promise<void> {
   const { world, turn, signal } = session;
   const { clock, onWarning } = world;
   const { outcome } = await reportPatiently(

@@ -35,6 +35,7 @@ async function loseWorkerDuring(calls: readonly string[], localRuns: number): Pr
   await fx.until(() => runs.length === localRuns, "the tools to run");
   await first.stop({ graceMs: 0 });
   await fx.worker();
+  await fx.makeCallsDue();
   return turn;
 }
 
@@ -74,6 +75,33 @@ describe("a turn whose worker goes away", () => {
       .filter((run) => run.startsWith("look__up"))
       .map((run) => run.slice("look__up 1 ".length));
     expect(after).toBe(before); // ctx.message is the same assistant message
+    await fx.expectSafe();
+  });
+});
+
+describe("a step that others work on, too, whose second worker goes away as well", () => {
+  it("is not told the end of that worker as a tool's result: the third runs the call", async () => {
+    const attempts: number[] = [];
+    const handler = (ctx: ToolContext) => {
+      attempts.push(ctx.attempt);
+      if (ctx.attempt > 2) return { attempt: ctx.attempt };
+      return new Promise((resolve) => ctx.signal?.addEventListener("abort", () => resolve({ late: true })));
+    };
+    await fx.tool({ name: "look__twice", effect: "read", handler } as never);
+    fx.script = ({ step }) =>
+      step === 0 ? { tool_calls: ["far__away", "look__twice"].map(call) } : { text: "went on" };
+    let worker = await fx.worker();
+    const turn = await fx.enqueue(await fx.agent(), "go");
+    for (const attempt of [1, 2]) {
+      await fx.until(() => attempts.includes(attempt), `attempt ${attempt}`);
+      await worker.stop({ graceMs: 0 });
+      worker = await fx.worker();
+      await fx.makeCallsDue();
+    }
+    await fx.answerCalls("far", 1, () => ({ status: "success", result: { far: true } }));
+    expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
+    expect(attempts).toEqual([1, 2, 3]);
+    expect(await resultsOf(turn)).toMatchObject([{ result: { far: true } }, { result: { attempt: 3 } }]);
     await fx.expectSafe();
   });
 });

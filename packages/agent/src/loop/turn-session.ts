@@ -9,6 +9,7 @@ import { type CardDocument, watchTurn } from "@tessera/kernel";
 import { errorOf, isJsonObject } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
 import { INTERNAL_TOOL_DEFINITIONS, type ToolCatalog } from "@tessera/tool/catalog";
+import { requireNone } from "../extensions/extension-host.ts";
 import type { AgentProfile } from "../profile.ts";
 import { createTranscript, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
@@ -74,12 +75,21 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
 }
 
 async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> {
+  const profile = await profileIn(world, turn);
+  if (profile === null)
+    throw errorOf("profile_not_found", `the profile box of agent ${turn.agent_id} holds no profile`);
+  return profile;
+}
+
+/** Null: its profile box holds none. */
+export async function profileIn(
+  world: Pick<LoopWorld, "kernel">,
+  turn: Pick<Turn, "project_id" | "profile_box_id">,
+): Promise<AgentProfile | null> {
   const box = turn.profile_box_id === null ? [] : await readBox(world, turn.project_id, turn.profile_box_id);
   const card = box.find((each) => each.type === "sys.profile");
   const data = isJsonObject(card?.content) ? card.content.data : null;
-  if (!isJsonObject(data))
-    throw errorOf("profile_not_found", `the profile box of agent ${turn.agent_id} holds no profile`);
-  return data as unknown as AgentProfile;
+  return isJsonObject(data) ? (data as unknown as AgentProfile) : null;
 }
 
 /** S3 */
@@ -108,6 +118,7 @@ async function offerTools(world: LoopWorld, project: ToolCatalog, profile: Agent
   const internal = INTERNAL_TOOL_DEFINITIONS.filter((definition) =>
     profile.allowed_internal_tools.includes(definition.tool_name),
   );
+  if (world.extensions === undefined) requireNone(profile);
   const offered: RegisteredTool[] = [
     ...project.list().filter(({ definition }) => isAllowed(definition.tool_name)),
     ...internal.map((definition) => ({ definition, code: null })),

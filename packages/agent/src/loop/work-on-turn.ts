@@ -5,6 +5,7 @@
 //   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
 //   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
 
+import { isStorageError, unwatched } from "@tessera/kernel";
 import { CGError, errorOf } from "@tessera/protocol";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { failTurn, finishByMind, finishByResults, finishBySteps } from "./finish-turn.ts";
@@ -20,14 +21,22 @@ export async function workOnTurn(
   agent: { readonly project_id: string; readonly agent_id: string; readonly reclaim?: boolean },
   stopping: AbortSignal,
 ): Promise<string> {
-  const outcome = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
+  const worker_id = world.workerId();
+  const outcome = await world.kernel.resume({ ...agent, worker_id });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "worker_lapsed") throw stillInDoubt(agent.agent_id);
     if (outcome.code !== "not_found") world.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
     return outcome.code;
   }
-  if (outcome.outcome === "nothing") await runMixedLocals(world, agent, outcome, stopping);
-  else await takeForward(world, outcome, stopping);
+  const run = () =>
+    outcome.outcome === "nothing"
+      ? runMixedLocals(world, agent, outcome, stopping)
+      : takeForward(world, outcome, stopping);
+  const { agent_turn_id, local_calls } = outcome;
+  // Calls that run here are not new to a worker that is just given the turn: one before it was lost.
+  const isSuspect = (local_calls ?? []).length > 0 || (outcome.outcome === "accepted" && outcome.crash_count > 0);
+  const { whileAtWork = unwatched } = world;
+  await (agent_turn_id === null ? run() : whileAtWork({ agent_turn_id, worker_id, isSuspect }, run));
   return outcome.outcome;
 }
 
@@ -88,7 +97,7 @@ export function stillInDoubt(agentId: string): CGError {
 
 /** What the store could not do may be done later; everything else ends the turn, with a code and without a stack. */
 async function failOrThrow(world: LoopWorld, turn: Turn, error: unknown): Promise<void> {
-  if (CGError.is(error) && (error.code === "storage_error" || error.code === "storage_full")) throw error;
+  if (isStorageError(error)) throw error;
   if (!CGError.is(error)) world.onWarning(`turn ${turn.agent_turn_id} failed: ${String(error)}`);
   const told = CGError.is(error) ? error : new CGError("internal_error", "the worker failed while it ran the turn");
   await failTurn(world, turn, told);

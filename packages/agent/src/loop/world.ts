@@ -1,6 +1,6 @@
 // What the loop needs from outside, in one record that its files pass on.
 
-import type { Bus, Clock, Ids, JsonObject, Kernel, ResumeOutcome } from "@tessera/kernel";
+import type { Bus, Clock, Ids, JsonObject, Kernel, ResumeOutcome, WhileAtWork } from "@tessera/kernel";
 import type { ErrorObject, ResultStatus } from "@tessera/protocol";
 import type { AgentToolRuntime, RegisteredTool, ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
 import type { ProjectTools } from "@tessera/tool/catalog";
@@ -33,6 +33,8 @@ export interface AgentWorkerOptions {
   readonly concurrencyMax?: number;
   readonly leaseMs?: number;
   readonly extensions?: ExtensionHost;
+  /** Around all that is run of a turn. */
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
   readonly onProgress?: (toolCallId: string, update: ToolProgress) => void;
   readonly onWarning?: (warning: string) => void;

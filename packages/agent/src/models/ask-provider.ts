@@ -10,11 +10,12 @@ import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@a
 import type { Clock } from "@tessera/kernel/ports";
 import { type CGError, errorOf } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
+import { readApiKey } from "./api-key.ts";
 import { watchAttempt } from "./attempt-watch.ts";
 import { type CallSettings, readCallSettings } from "./call-settings.ts";
 import type { ModelLimits } from "./create-models.ts";
 import { type ModelFailure, readFailure } from "./model-failure.ts";
-import { keyOf, openProvider } from "./open-provider.ts";
+import { openProvider } from "./open-provider.ts";
 import { canceled, orAborted, pause } from "./pause.ts";
 import { toPrompt } from "./prompt.ts";
 import { costOf, type ReadAnswer, readAnswer, usageOf } from "./read-answer.ts";
@@ -75,7 +76,7 @@ async function attemptOnce(
   const onWarning = (warning: string) =>
     options.warnOnce(key === undefined ? warning : warning.replaceAll(key, "[key]"));
   try {
-    key = keyOf(call.model, options.env);
+    key = readApiKey(call.model, options.env);
     const { model, optionsName } = await openProvider(call.model, key, watch.fetch);
     const request = requestOf(call, settings, optionsName, watch.signal);
     const { stream } = await orAborted(model.doStream(request), watch.signal);

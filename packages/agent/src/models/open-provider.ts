@@ -7,7 +7,6 @@
 
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ModelSpec } from "../profile.ts";
-import { readApiKey } from "./api-key.ts";
 import { AttemptFailed } from "./model-failure.ts";
 
 export interface OpenedProvider {
@@ -24,7 +23,6 @@ interface ProviderSettings {
 
 interface ProviderEntry {
   readonly optionsName: string;
-  readonly keyVariable: string;
   readonly baseURL: string;
   open(spec: ModelSpec, settings: ProviderSettings): Promise<LanguageModelV4>;
 }
@@ -32,7 +30,6 @@ interface ProviderEntry {
 const PROVIDERS: Readonly<Record<string, ProviderEntry>> = {
   openai: {
     optionsName: "openai",
-    keyVariable: "OPENAI_API_KEY",
     baseURL: "https://api.openai.com/v1",
     async open(spec, settings) {
       const { createOpenAI } = await import("@ai-sdk/openai");
@@ -42,7 +39,6 @@ const PROVIDERS: Readonly<Record<string, ProviderEntry>> = {
   },
   anthropic: {
     optionsName: "anthropic",
-    keyVariable: "ANTHROPIC_API_KEY",
     baseURL: "https://api.anthropic.com/v1",
     async open(spec, settings) {
       const { createAnthropic } = await import("@ai-sdk/anthropic");
@@ -51,7 +47,6 @@ const PROVIDERS: Readonly<Record<string, ProviderEntry>> = {
   },
   google: {
     optionsName: "google",
-    keyVariable: "GOOGLE_GENERATIVE_AI_API_KEY",
     baseURL: "https://generativelanguage.googleapis.com/v1beta",
     async open(spec, settings) {
       const { createGoogle } = await import("@ai-sdk/google");
@@ -61,11 +56,6 @@ const PROVIDERS: Readonly<Record<string, ProviderEntry>> = {
 };
 
 const COMPATIBLE_OPTIONS_NAME = "openaiCompatible";
-
-/** The key that goes with the spec, so that it can be kept out of what is told. */
-export function keyOf(spec: ModelSpec, env: Readonly<Record<string, string | undefined>>): string | undefined {
-  return readApiKey(spec, env, entryOf(spec)?.keyVariable);
-}
 
 export async function openProvider(
   spec: ModelSpec,

@@ -261,6 +261,21 @@ describe("no matching rule", () => {
   });
 });
 
+it("a pattern of a stored profile that could hang an engine fails the call, not the process", async () => {
+  const hostile = [user(`${"a".repeat(48)}!`)];
+  await expect(ask([say("a", { text: "(a+)+$" })], hostile).answer).rejects.toMatchObject({
+    code: "E_CONFIG_SCHEMA_INVALID",
+    message: expect.stringContaining("/rules/0/when/text"),
+  });
+});
+
+it("the most expensive patterns that are accepted take bounded time on a long message", async () => {
+  const rules = [say("a", { text: "(?:a?){600}a{600}b" }), say("b", { text: "(?:a?){300}a{300}b" }), say("c")];
+  const started = process.cpuUsage();
+  expect((await ask(rules, [user("a".repeat(1_000_000))]).answer).text).toBe("c");
+  expect(process.cpuUsage(started).user / 1e3).toBeLessThan(5_000);
+});
+
 it("rules that cannot be read fail the call with their place", async () => {
   await expect(ask([{ reply: 1 }], [user("u")]).answer).rejects.toMatchObject({
     code: "E_CONFIG_SCHEMA_INVALID",

@@ -8,7 +8,7 @@
 //       (`rules[0]` is the first): no key and no endpoint would help. Only a reply that is an error is a failure of the model.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError, type ErrorCode, errorOf } from "@tessera/protocol";
+import { CGError, type ErrorCode, errorOf, type JsonObject } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
 import { readCallSettings } from "./call-settings.ts";
 import { canceled, pause } from "./pause.ts";
@@ -17,8 +17,8 @@ import { readScriptedRules, type ScriptedReply, type ScriptedRule, type Scripted
 import { fillText, fillValue, NoValue } from "./scripted-template.ts";
 import { readTranscript, type TranscriptView } from "./transcript-view.ts";
 
-/** Patterns are the operator's own, but what they are run on is not. */
-const MATCHED_CHARS_MAX = 65_536;
+/** What patterns are run on is a stranger's. */
+const MATCHED_CHARS_MAX = 16_384;
 const CHUNK_CHARS_MIN = 12;
 /** A long text comes in bigger pieces: chunks are messages on the bus. */
 const TEXT_CHUNKS_MAX = 256;
@@ -55,9 +55,18 @@ interface FilledReply {
   readonly error?: string;
 }
 
+/** By the options that they were read from, which a turn keeps for all of its steps: compiling patterns takes longer than
+ *  matching them. */
+const READ = new WeakMap<JsonObject, readonly ScriptedRule[]>();
+
 function rulesOf(call: ModelCall): readonly ScriptedRule[] {
+  const { options } = call.model;
+  const known = options === undefined ? undefined : READ.get(options);
+  if (known !== undefined) return known;
   try {
-    return readScriptedRules(call.model.options);
+    const rules = readScriptedRules(options);
+    if (options !== undefined) READ.set(options, rules);
+    return rules;
   } catch (error) {
     if (!CGError.is(error)) throw error;
     throw mistaken(call, `cannot be used: ${error.message}`);

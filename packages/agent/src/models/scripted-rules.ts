@@ -3,14 +3,17 @@
 //   S1. A mistake names its place: `details.pointer` is a JSON pointer into the options, so that whoever read them from a
 //       file can say line and column.
 //   S2. Unknown fields are mistakes: a misspelt `when` would match everything.
+//   S3. Rules come with uploaded profiles, and are run on text of strangers: their patterns are matched in linear time (the
+//       catalog's pattern.ts), and all of them together cost no more than PATTERNS_SIZE_MAX for each character.
 
-import { errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { CGError, errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { compilePattern, type Pattern } from "@tessera/tool/catalog";
 
 export interface ScriptedWhen {
   readonly agent?: string;
   readonly step?: number;
   /** On the last user or tool message. */
-  readonly text?: RegExp;
+  readonly text?: Pattern;
   /** The call whose result came last. */
   readonly tool?: string;
 }
@@ -36,6 +39,8 @@ export interface ScriptedRule {
 const RULES_MAX = 1_000;
 const TOOL_CALLS_MAX = 1_000;
 const DELAY_MS_MAX = 3_600_000;
+/** Instructions of all patterns together (S3): 0.8 s for the longest text, measured. */
+const PATTERNS_SIZE_MAX = 5_000;
 
 /** Throws CGError E_CONFIG_SCHEMA_INVALID with `details.pointer` (S1). */
 export function readScriptedRules(options: JsonObject | undefined): readonly ScriptedRule[] {
@@ -44,7 +49,15 @@ export function readScriptedRules(options: JsonObject | undefined): readonly Scr
     throw mistake("/rules", "a scripted model needs `rules`, a list of {when, reply}");
   }
   if (rules.length > RULES_MAX) throw mistake("/rules", `a scripted model has at most ${RULES_MAX} rules`);
-  return rules.map((rule, index) => readRule(rule, `/rules/${index}`));
+  let size = 0;
+  return rules.map((given, index) => {
+    const rule = readRule(given, `/rules/${index}`);
+    size += rule.when.text?.size ?? 0;
+    if (size > PATTERNS_SIZE_MAX) {
+      throw mistake(`/rules/${index}/when/text`, "with this one the patterns of all rules are too large together"); // S3
+    }
+    return rule;
+  });
 }
 
 function readRule(given: JsonValue, at: string): ScriptedRule {
@@ -89,14 +102,13 @@ function readToolCalls(given: JsonValue, at: string): readonly ScriptedToolCall[
   });
 }
 
-function readPattern(pattern: string, at: string): RegExp {
+/** S3 */
+function readPattern(pattern: string, at: string): Pattern {
   try {
-    return new RegExp(pattern);
+    return compilePattern(pattern);
   } catch (error) {
-    throw mistake(
-      at,
-      `\`text\` is not a regular expression: ${error instanceof Error ? error.message : String(error)}`,
-    );
+    if (!CGError.is(error)) throw error;
+    throw mistake(at, `\`text\` is not a regular expression that can be used: ${error.message}`);
   }
 }
 

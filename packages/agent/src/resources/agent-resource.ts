@@ -3,13 +3,13 @@
 //   A1. What an agent may call is what it names: an Agent without tools has none.
 //   A2. A turn must be able to end: tools that it has to call are tools that it may call.
 
-import type { JsonObject } from "@tessera/protocol";
-import { type DelegationPolicy, WORKER_TARGET_DEFAULT } from "../profile.ts";
+import type { DelegationPolicy, JsonObject, ToolDelegationPolicy } from "@tessera/protocol";
+import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import type { ReadBundleFile } from "./bundle-path.ts";
-import { delegationPolicyAt, internalToolsAt, warnWithoutPolicy } from "./delegation.ts";
+import { delegationPolicyAt, internalToolsAt, toolDelegationPolicyAt, warnWithoutPolicy } from "./delegation.ts";
 import { descriptionAt, idAt, listAt, mappingAt, namesAt, numberAt, tagsAt } from "./fields.ts";
 import { BUILTIN_PACKAGES, readRef, resolveLocal } from "./object-ref.ts";
-import { readPrompt } from "./prompt.ts";
+import { readPrompt, warnWithoutPrompt } from "./prompt.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
 import { type Resource, readSpec } from "./resource-spec.ts";
 import { STEPS_MAX } from "./swarm-resource.ts";
@@ -29,6 +29,8 @@ export interface AgentResource extends Resource {
   readonly allowed_internal_tools: readonly string[];
   readonly must_end_with: readonly string[];
   readonly delegation_policy: DelegationPolicy | null;
+  /** Undefined: the Swarm decides. */
+  readonly tool_delegation_policy: ToolDelegationPolicy | undefined;
   /** Null: the Swarm decides. */
   readonly max_steps: number | null;
 }
@@ -36,6 +38,7 @@ export interface AgentResource extends Resource {
 export interface AgentWorld extends ToolWorld {
   readonly builtinExtensions: ReadonlySet<string>;
   readonly readFile: ReadBundleFile;
+  readonly scriptedModels: ReadonlySet<string>;
 }
 
 const SPEC_KEYS: ReadonlySet<string> = new Set([
@@ -50,6 +53,7 @@ const SPEC_KEYS: ReadonlySet<string> = new Set([
   "allowedInternalTools",
   "mustEndWith",
   "delegationPolicy",
+  "toolDelegationPolicy",
   "maxSteps",
 ]);
 const MODEL_CONFIG_KEYS: ReadonlySet<string> = new Set(["modelRef", "params"]);
@@ -72,17 +76,20 @@ export async function readAgent(
   const delegation_policy = delegationPolicyAt(reading, spec, POLICY_KEYS);
   const callable = new Set([...tools, ...allowed_internal_tools]);
   // An extension may bring tools of its own, and of tools with mistakes the names are not known: neither is a mistake here.
-  if (extensions.length === 0 && world.unreadTools.size === 0 && reading.mistakes.length === 0) {
+  if (extensions.length === 0 && !world.unread.some(({ kind }) => kind === "Tool") && reading.mistakes.length === 0) {
     checkCallable(reading, required_tools, callable, "/spec/requiredTools"); // A2
     checkCallable(reading, must_end_with, callable, "/spec/mustEndWith");
   }
   warnWithoutPolicy(reading, allowed_internal_tools, delegation_policy, "/spec/allowedInternalTools");
+  const system_prompt = await readPrompt(reading, spec, world.readFile);
+  // An extension may bring one, and a script reads none.
+  if (extensions.length === 0 && !world.scriptedModels.has(model)) warnWithoutPrompt(reading, spec);
   return {
     ...resource,
     description: descriptionAt(reading, spec),
     model,
     params,
-    system_prompt: await readPrompt(reading, spec, world.readFile),
+    system_prompt,
     tools, // A1
     required_tools,
     extensions,
@@ -91,6 +98,7 @@ export async function readAgent(
     allowed_internal_tools,
     must_end_with,
     delegation_policy,
+    tool_delegation_policy: toolDelegationPolicyAt(reading, spec),
     max_steps: numberAt(reading, spec, "maxSteps", { min: 1, max: STEPS_MAX }) ?? null,
   };
 }
@@ -108,7 +116,7 @@ function readModelConfig(
     }
     return { model: "", params: null };
   }
-  reading.ignoreOthers(config, MODEL_CONFIG_KEYS);
+  reading.refuseOthers(config, MODEL_CONFIG_KEYS);
   const ref = readRef(reading, modelRef, "/spec/modelConfig/modelRef", "Model");
   const params = mappingAt(reading, config, "params");
   if (params !== undefined) {

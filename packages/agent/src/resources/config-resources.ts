@@ -1,7 +1,7 @@
 // The resources of a `tessera.config.ts`: `models`, `agents` and `swarms` of its default export, each made by its `define`
 // function, as documents beside those of the YAML files. `tools` are the executor's to load; here only their names count.
 
-import { isJsonObject, type JsonValue } from "@tessera/protocol";
+import { isJsonObject, type JsonValue, unknownField } from "@tessera/protocol";
 import { API_VERSION, type BundleResource, type Mistake, mistakeOf } from "@tessera/tool/resources";
 
 /** The module as it was imported, and its file's name. */
@@ -22,6 +22,8 @@ const LISTS = [
   ["agents", "Agent"],
   ["swarms", "Swarm"],
 ] as const;
+/** `tools` are the executor's and `settings` the runtime's to read. */
+const FIELDS: readonly string[] = [...LISTS.map(([key]) => key), "tools", "settings"];
 
 export function readConfig({ file, exports }: ConfigModule, mistakes: Mistake[]): ConfigResources {
   const config = configOf(exports);
@@ -30,6 +32,11 @@ export function readConfig({ file, exports }: ConfigModule, mistakes: Mistake[])
       mistakeOf("E_CONFIG_SCHEMA_INVALID", { file, ...START }, "there is no default export that is an object"),
     );
     return { resources: [], toolNames: [] };
+  }
+  for (const key of Object.keys(config)) {
+    if (FIELDS.includes(key)) continue;
+    const at = { file, pointer: `/${key}`, ...START };
+    mistakes.push(mistakeOf("E_CONFIG_SCHEMA_INVALID", at, `the default export: ${unknownField(key, FIELDS)}`));
   }
   const resources = LISTS.flatMap(([key, kind]) =>
     listOf(config, key, file, mistakes).flatMap((value, index): BundleResource[] => {

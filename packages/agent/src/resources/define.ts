@@ -4,8 +4,17 @@
 //   F1. Refs are given as the object that was defined or by name; both become the same reference.
 //   F2. Everything is plain JSON and frozen. What is wrong with the values is told when the bundle is read, all at once;
 //       only a value that cannot be a resource at all is refused here.
+//   F3. A field that there is not is refused here, too: the document has other names than its author wrote.
 
-import { BadRequest, CGError, gateJson, type JsonObject, type JsonValue } from "@tessera/protocol";
+import {
+  BadRequest,
+  CGError,
+  type DelegatedOperation,
+  gateJson,
+  type JsonObject,
+  type JsonValue,
+  unknownField,
+} from "@tessera/protocol";
 import type { DefinedTool } from "@tessera/tool";
 import { API_VERSION } from "@tessera/tool/resources";
 
@@ -59,7 +68,16 @@ export interface AgentDraft {
     readonly targetTags?: readonly string[];
     readonly targetProfiles?: readonly (string | DefinedAgent)[] | null;
   };
+  /** What the code of its tools may reach through ctx.runtime. */
+  readonly toolDelegationPolicy?: ToolDelegationDraft;
   readonly maxSteps?: number;
+}
+
+/** Absent fields do not limit. */
+export interface ToolDelegationDraft {
+  readonly operations?: readonly DelegatedOperation[];
+  readonly targetTags?: readonly string[];
+  readonly targetProfiles?: readonly string[];
 }
 
 export interface SwarmDraft {
@@ -67,6 +85,8 @@ export interface SwarmDraft {
   readonly entryAgent: NamedRef | DefinedAgent;
   readonly agents: readonly (NamedRef | DefinedAgent)[];
   readonly instanceKey?: string;
+  /** For its agents that have none of their own. */
+  readonly toolDelegationPolicy?: ToolDelegationDraft;
   readonly policy?: {
     readonly maxStepsPerTurn?: number;
     readonly lifecycle?: { readonly ttlSeconds?: number; readonly gcGraceSeconds?: number };
@@ -74,11 +94,14 @@ export interface SwarmDraft {
   };
 }
 
-export function defineModel({ name, ...spec }: ModelDraft): DefinedModel {
+export function defineModel(draft: ModelDraft): DefinedModel {
+  refuseOthers("Model", draft, MODEL_FIELDS);
+  const { name, ...spec } = draft;
   return documentOf("Model", name, spec);
 }
 
 export function defineAgent(draft: AgentDraft): DefinedAgent {
+  refuseOthers("Agent", draft, AGENT_FIELDS);
   const { name, model, params, system, systemRef, tools, requiredTools, extensions, mustEndWith, ...rest } = draft;
   const { delegationPolicy, ...plain } = rest;
   return documentOf("Agent", name, {
@@ -96,11 +119,61 @@ export function defineAgent(draft: AgentDraft): DefinedAgent {
   });
 }
 
-export function defineSwarm({ name, entryAgent, agents, ...rest }: SwarmDraft): DefinedSwarm {
+export function defineSwarm(draft: SwarmDraft): DefinedSwarm {
+  refuseOthers("Swarm", draft, SWARM_FIELDS);
+  const { name, entryAgent, agents, ...rest } = draft;
   return documentOf("Swarm", name, {
     ...rest,
     entryAgent: refOf("Agent", entryAgent),
     agents: agents.map((agent) => refOf("Agent", agent)),
+  });
+}
+
+const MODEL_FIELDS: Readonly<Record<keyof ModelDraft, true>> = {
+  name: true,
+  provider: true,
+  model: true,
+  apiKey: true,
+  endpoint: true,
+  options: true,
+  capabilities: true,
+};
+const AGENT_FIELDS: Readonly<Record<keyof AgentDraft, true>> = {
+  name: true,
+  model: true,
+  params: true,
+  system: true,
+  systemRef: true,
+  tools: true,
+  requiredTools: true,
+  extensions: true,
+  description: true,
+  workerTarget: true,
+  tags: true,
+  allowedInternalTools: true,
+  mustEndWith: true,
+  delegationPolicy: true,
+  toolDelegationPolicy: true,
+  maxSteps: true,
+};
+const SWARM_FIELDS: Readonly<Record<keyof SwarmDraft, true>> = {
+  name: true,
+  entryAgent: true,
+  agents: true,
+  instanceKey: true,
+  policy: true,
+  toolDelegationPolicy: true,
+};
+
+/** F3 */
+function refuseOthers(kind: string, draft: object, fields: Readonly<Record<string, true>>): void {
+  const other = Object.keys(draft).find((key) => !Object.hasOwn(fields, key));
+  if (other === undefined) return;
+  const { name } = draft as { readonly name?: unknown };
+  const who = typeof name === "string" ? `${kind}/${name}` : kind;
+  throw new BadRequest(`${who}: ${unknownField(other, Object.keys(fields))}`, {
+    code: "schema_invalid",
+    details: { field: other },
   });
 }
 

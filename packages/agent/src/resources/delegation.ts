@@ -1,7 +1,12 @@
 // What an agent may ask of Tessera itself: the internal tools it is offered, and whom it may give work to.
 
+import {
+  DELEGATED_OPERATIONS,
+  type DelegationPolicy,
+  readToolDelegationPolicy,
+  type ToolDelegationPolicy,
+} from "@tessera/protocol";
 import { RESERVED_TOOL_NAMES } from "@tessera/tool";
-import type { DelegationPolicy } from "../profile.ts";
 import { mappingAt, namesAt } from "./fields.ts";
 import type { Mapping, ResourceReading } from "./resource-reading.ts";
 import { shown } from "./resource-reading.ts";
@@ -33,11 +38,36 @@ export function delegationPolicyAt(
 ): DelegationPolicy | null {
   const policy = mappingAt(reading, mapping, keys.policy);
   if (policy === undefined) return null;
-  reading.ignoreOthers(policy, new Set([keys.tags, keys.profiles]));
+  reading.refuseOthers(policy, new Set([keys.tags, keys.profiles]));
   return {
     target_tags: namesAt(reading, policy, keys.tags) ?? [],
     target_profiles: namesAt(reading, policy, keys.profiles) ?? null,
   };
+}
+
+const TOOL_POLICY = "toolDelegationPolicy";
+const TOOL_POLICY_KEYS: ReadonlySet<string> = new Set(["operations", "targetTags", "targetProfiles"]);
+
+/** What the code of tools may reach (decision 36). A key that is not known is a mistake: it may be a limit with a typo. */
+export function toolDelegationPolicyAt(reading: ResourceReading, mapping: Mapping): ToolDelegationPolicy | undefined {
+  const policy = mappingAt(reading, mapping, TOOL_POLICY);
+  if (policy === undefined) return undefined;
+  for (const key of Object.keys(policy.value)) {
+    if (TOOL_POLICY_KEYS.has(key)) continue;
+    reading.misfit(`${policy.pointer}/${key}`, `${TOOL_POLICY} has no field ${shown(key)}`);
+  }
+  const operations = namesAt(reading, policy, "operations");
+  const wrong = operations?.find((name) => !DELEGATED_OPERATIONS.some((known) => known === name));
+  if (wrong !== undefined) {
+    const message = `operations holds ${shown(wrong)}; known are ${DELEGATED_OPERATIONS.join(", ")}`;
+    reading.misfit(`${policy.pointer}/operations`, message);
+  }
+  const document = {
+    operations: operations ?? null,
+    target_tags: namesAt(reading, policy, "targetTags") ?? [],
+    target_profiles: namesAt(reading, policy, "targetProfiles") ?? null,
+  };
+  return readToolDelegationPolicy(document) ?? undefined;
 }
 
 export function warnWithoutPolicy(

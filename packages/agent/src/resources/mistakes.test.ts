@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { MODEL, read, resource, told, WEATHER } from "./bundle-text.fixture.ts";
+import { readSwarmBundle } from "./swarm-bundle.ts";
 
 const model = (spec: string): string => resource("Model", "m", spec);
 const agent = (spec: string): string => resource("Agent", "a", `  modelConfig:\n    modelRef: Model/fast\n${spec}`);
@@ -157,7 +158,13 @@ describe("a mistake is told with its line and column", () => {
       "an export that does not exist",
       [MODEL, agent("  tools: [Tool/weather__now]\n"), WEATHER],
       ["REF_NOT_FOUND 16:11"],
-      "weather",
+      'the Tool weather has no export "weather__now"; it has weather__forecast',
+    ],
+    [
+      "an export that is nearly one",
+      [MODEL, agent("  tools: [Tool/weather__forcast]\n"), WEATHER],
+      ["REF_NOT_FOUND 16:11"],
+      "did you mean weather__forecast?",
     ],
     [
       "an Extension that does not exist",
@@ -176,6 +183,12 @@ describe("a mistake is told with its line and column", () => {
       [MODEL, agent("  prompt: {systemRef: ../b.md}\n")],
       ["SCHEMA_INVALID 16:23"],
       "inside the bundle",
+    ],
+    [
+      "an Extension with another onError",
+      [resource("Extension", "e", "  entry: ./e.ts\n  onError: ignore\n")],
+      ["SCHEMA_INVALID 7:12"],
+      "fail or skip",
     ],
     [
       "a prompt that is not there",
@@ -268,6 +281,114 @@ describe("a mistake is told with its line and column", () => {
       "dependency",
     ],
     ["a name given twice", [MODEL, MODEL], ["DUPLICATE_NAME 12:9"], "already defined"],
+    [
+      "a prompt with a typo",
+      [MODEL, agent("  prompt:\n    systm: Be brief.\n")],
+      ["SCHEMA_INVALID 17:5"],
+      '"systm" is not a field here; did you mean `system`?',
+    ],
+    [
+      "a field of an Agent with a typo",
+      [MODEL, agent("  max_step: 3\n")],
+      ["SCHEMA_INVALID 16:3"],
+      "did you mean `maxSteps`?",
+    ],
+    [
+      "a field of no Agent",
+      [MODEL, agent("  colour: red\n")],
+      ["SCHEMA_INVALID 16:3"],
+      '"colour" is not a field here; the fields are allowedInternalTools, delegationPolicy, description',
+    ],
+    [
+      "a field of modelConfig with a typo",
+      [MODEL, resource("Agent", "a", "  modelConfig: {modelRef: Model/fast, parms: {topP: 1}}\n")],
+      ["SCHEMA_INVALID 14:39"],
+      "`params`",
+    ],
+    [
+      "a field of a policy with a typo",
+      [MODEL, agent("  delegationPolicy: {targetTag: [a]}\n")],
+      ["SCHEMA_INVALID 16:22"],
+      "`targetTags`",
+    ],
+    [
+      "a field of a Model with a typo",
+      [model("  provider: openai\n  model: x\n  endpont: https://x\n")],
+      ["SCHEMA_INVALID 8:3"],
+      "`endpoint`",
+    ],
+    [
+      "a field of a Model that is a param",
+      [model("  provider: openai\n  model: x\n  temperature: 1\n")],
+      ["SCHEMA_INVALID 8:3"],
+      "the fields are apiKey",
+    ],
+    [
+      "a field of apiKey with a typo",
+      [model("  provider: openai\n  model: x\n  apiKey: {valueFrm: {env: A}}\n")],
+      ["SCHEMA_INVALID 8:12"],
+      "`valueFrom`",
+    ],
+    [
+      "a key as a field of apiKey",
+      [model("  provider: openai\n  model: x\n  apiKey: {sk-secret}\n")],
+      ["SCHEMA_INVALID 8:11"],
+      "only valueFrom may stand here",
+    ],
+    [
+      "a field of a Swarm and of its policy with a typo",
+      [
+        MODEL,
+        agent(""),
+        swarm(
+          "  entryAgent: Agent/a\n  agents: [Agent/a]\n  instance_ky: a\n  policy: {maxStepPerTurn: 5, shutdown: {graceSeconds: 5}}\n",
+        ),
+      ],
+      ["SCHEMA_INVALID 24:3", "SCHEMA_INVALID 25:12", "SCHEMA_INVALID 25:42"],
+      "`maxStepsPerTurn`",
+    ],
+    [
+      "a field of an Extension with a typo",
+      [resource("Extension", "e", "  entry: ./e.ts\n  confg: {}\n")],
+      ["SCHEMA_INVALID 7:3"],
+      "`config`",
+    ],
+    [
+      "fields of a Package with typos",
+      [
+        resource(
+          "Package",
+          "'@me/a'",
+          "  versoin: '1'\n  registry: {url: https://x, adress: y}\n  dependencies: [{name: a, version: '1', form: b}]\n",
+        ),
+      ],
+      ["SCHEMA_INVALID 6:3", "SCHEMA_INVALID 7:30", "SCHEMA_INVALID 8:42"],
+      "`version`",
+    ],
+    [
+      "fields around spec with typos",
+      [MODEL.replace("  name: fast\n", "  name: fast\n  lables: {a: b}\n").replace("spec:", "status: 1\nspec:")],
+      ["SCHEMA_INVALID 6:1", "SCHEMA_INVALID 5:3"],
+      "`labels`",
+    ],
+    [
+      "a reference with a field of no reference",
+      [MODEL, agent("  tools: [{kind: Tool, name: weather, pakage: x}]\n"), WEATHER],
+      ["SCHEMA_INVALID 16:39"],
+      "`package`",
+    ],
+    [
+      "fields of a Tool, of an export and of its retry with typos",
+      [
+        resource(
+          "Tool",
+          "t",
+          "  entry: ./t.ts\n  placment: inline\n  exports: [{name: a, efect: read, retry: {maxAttempt: 2}, options: {timeoutMS: 5}}]\n",
+        ).replace("  name: t\n", "  name: t\n  lable: {}\n"),
+      ],
+      ["SCHEMA_INVALID 5:3", "SCHEMA_INVALID 8:3", "SCHEMA_INVALID 9:23", "SCHEMA_INVALID 9:70", "SCHEMA_INVALID 9:44"],
+      "`effect`",
+    ],
   ])("%s", async (_title, documents, places, words) => {
     const bundle = await read(documents);
     expect(told(bundle)).toEqual(places);
@@ -276,6 +397,41 @@ describe("a mistake is told with its line and column", () => {
     expect(messages).toContain(words);
     expect(messages).not.toContain("sk-secret");
     expect(JSON.stringify([bundle.models, bundle.warnings])).not.toContain("sk-secret");
+  });
+});
+
+describe("a reference to what has a mistake of its own", () => {
+  const uses = (refs: string): string => agent(`  prompt: {system: hi}\n${refs}`);
+  const broken = WEATHER.replace("name: forecast", "nme: forecast");
+  const last = async (documents: readonly string[], more: { path: string; text: string }[] = []) => {
+    const files = [{ path: "goondan.yaml", text: documents.join("---\n") }, ...more];
+    const { mistakes } = await readSwarmBundle(files, { builtins: [] });
+    return mistakes.filter(({ code }) => code === "E_CONFIG_REF_NOT_FOUND").map(({ message }) => message);
+  };
+
+  it("is no mistake, whatever its kind, and even where its file is no YAML", async () => {
+    expect(await last([MODEL, uses("  tools: [Tool/weather]\n"), broken])).toEqual([]);
+    const extension = resource("Extension", "log", "  entry: ./a.ts\n").replace("/v1", "/v2");
+    expect(await last([MODEL, uses("  extensions: [Extension/log]\n"), extension])).toEqual([]);
+    const noYaml = (text: string) => [{ path: "tools.yaml", text: `${text}  more: [1\n` }];
+    expect(await last([MODEL, uses("  tools: [Tool/weather]\n")], noYaml(WEATHER))).toEqual([]);
+    expect(await last([uses("")], noYaml(MODEL))).toEqual([]);
+    expect(await last([uses("")], noYaml(MODEL.replace("\n  name", " # of all\n  labels: {}\n  name")))).toEqual([]);
+  });
+
+  it("with a typo names it, and where its mistake is", async () => {
+    const [tool] = await last([MODEL, uses("  tools: [Tool/wether]\n"), broken]);
+    expect(tool).toContain('there is no Tool "wether"; there is weather, which has a mistake in goondan.yaml:19');
+    const extension = resource("Extension", "logs", "  entry: ./a.ts\n").replace("/v1", "/v2");
+    const [log] = await last([MODEL, uses("  extensions: [Extension/log]\n"), extension]);
+    expect(log).toContain("there is logs, which has a mistake in goondan.yaml:19");
+    const [cut] = await last([uses("")], [{ path: "models.yaml", text: `${MODEL.replace("fast", "fst")}  a: [\n` }]);
+    expect(cut).toContain("there is fst, which has a mistake in models.yaml:4");
+  });
+
+  it("is not told that there is none at all where some have mistakes", async () => {
+    const [tool] = await last([MODEL, uses("  tools: [Tool/clock]\n"), broken]);
+    expect(tool).toContain("there are only some with mistakes of their own: weather (goondan.yaml:19)");
   });
 });
 

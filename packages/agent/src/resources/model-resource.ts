@@ -6,6 +6,7 @@
 //   M3. Every rule of a scripted model is checked where it stands.
 
 import type { JsonObject } from "@tessera/protocol";
+import { keyVariableOf } from "../models/api-key.ts";
 import { readScriptedRules } from "../models/scripted-rules.ts";
 import type { ModelSpec } from "../profile.ts";
 import { jsonAt, mappingAt, textAt } from "./fields.ts";
@@ -30,6 +31,7 @@ export function readModel(reading: ResourceReading, resource: Resource, isEnvSet
   const provider = textAt(reading, mapping, "provider", { required: true, charsMax: 64 }) ?? "";
   const model = textAt(reading, mapping, "model", { required: provider !== SCRIPTED, charsMax: 256 }) ?? resource.name;
   const apiKey = readSecret(reading, mapping, "apiKey", isEnvSet);
+  if (given(mapping.value, "apiKey") === undefined) warnOfKey(reading, provider, isEnvSet);
   const endpoint = readEndpoint(reading, mapping, "endpoint");
   const options = jsonAt(reading, mapping, "options");
   if (options !== undefined) refuseKeys(reading, { value: options, pointer: "/spec/options" });
@@ -43,6 +45,13 @@ export function readModel(reading: ResourceReading, resource: Resource, isEnvSet
     ...(options === undefined ? {} : { options }),
   };
   return { ...resource, spec, capabilities: readCapabilities(reading, mapping) };
+}
+
+/** A key that is not named is read from the provider's own variable. */
+function warnOfKey(reading: ResourceReading, provider: string, isEnvSet: IsEnvSet = () => true): void {
+  const variable = keyVariableOf(provider);
+  if (variable === undefined || isEnvSet(variable)) return;
+  reading.warn("/spec/provider", `the environment variable ${variable} is not set`);
 }
 
 /** M2. */

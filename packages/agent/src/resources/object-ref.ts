@@ -5,8 +5,8 @@
 //   O2. Selectors are refused and say so.
 //   O3. A reference to a built-in names its package. The package of the bundle itself is the bundle.
 
-import { isJsonObject, type JsonValue } from "@tessera/protocol";
-import { API_VERSION, type ResourceKind } from "@tessera/tool/resources";
+import { isJsonObject, type JsonValue, nearName } from "@tessera/protocol";
+import { API_VERSION, type ResourceKind, type UnreadResource } from "@tessera/tool/resources";
 import { given, type ResourceReading, shown } from "./resource-reading.ts";
 
 export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set(["@goondan/base", "@tessera/base"]);
@@ -45,7 +45,7 @@ export function readRef(
   }
   const wrapped = given(value, "ref");
   if (wrapped !== undefined) {
-    reading.ignoreOthers({ value, pointer }, WRAPPED_KEYS);
+    reading.refuseOthers({ value, pointer }, WRAPPED_KEYS);
     if (isJsonObject(wrapped) && given(wrapped, "ref") !== undefined) return refuse("a ref stands inside a ref");
     return readRef(reading, wrapped, `${pointer}/ref`, kind);
   }
@@ -62,7 +62,7 @@ export function readRef(
   if (apiVersion !== undefined && apiVersion !== API_VERSION) {
     return refuse(`apiVersion of a reference must be ${API_VERSION}, found ${shown(apiVersion)}`);
   }
-  reading.ignoreOthers({ value, pointer }, REF_KEYS);
+  reading.refuseOthers({ value, pointer }, REF_KEYS);
   return ofKind(reading, { kind: written, name, pointer, ...(pack === undefined ? {} : { package: pack }) }, kind);
 }
 
@@ -81,6 +81,12 @@ export interface RefWorld {
   /** Names by kind, resources that could not be read included: one mistake is not to cause another. */
   readonly names: ReadonlyMap<ResourceKind, ReadonlySet<string>>;
   readonly packageName: string | null;
+  /** Resources that have mistakes of their own. */
+  readonly unread: readonly UnreadResource[];
+}
+
+export function isUnread({ unread }: RefWorld, { kind, name }: Pick<ObjectRef, "kind" | "name">): boolean {
+  return unread.some((each) => each.kind === kind && each.name === name);
 }
 
 /** The name of a resource of this bundle, or undefined when there is none (O3). */
@@ -88,7 +94,8 @@ export function resolveLocal(reading: ResourceReading, ref: ObjectRef, world: Re
   if (!isLocal(reading, ref, world)) return undefined;
   const names = world.names.get(ref.kind) ?? new Set();
   if (names.has(ref.name)) return ref.name;
-  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, notFound(ref, [...names]));
+  if (isUnread(world, ref)) return undefined; // its own mistake was reported
+  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, notFound(ref, [...names], world.unread));
   return undefined;
 }
 
@@ -106,8 +113,27 @@ export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName 
 
 const NAMES_SHOWN_MAX = 10;
 
-export function notFound({ kind, name }: Pick<ObjectRef, "kind" | "name">, known: readonly string[]): string {
+export function notFound(
+  { kind, name }: Pick<ObjectRef, "kind" | "name">,
+  known: readonly string[],
+  unread: readonly UnreadResource[],
+): string {
+  const says = `there is no ${kind} ${shown(name)}`;
+  const broken = unread.filter((each) => each.kind === kind);
+  const near = nearName(name, [...known, ...broken.map((each) => each.name)]);
+  const place = near === undefined || known.includes(near) ? undefined : broken.find((each) => each.name === near);
+  if (place !== undefined) {
+    return `${says}; there is ${near}, which has a mistake in ${place.file}:${place.line}; did you mean ${near}?`;
+  }
+  if (near !== undefined) return `${says}; did you mean ${near}? ${thereAre(known)}`;
+  if (broken.length === 0) return `${says}; ${thereAre(known)}`;
+  const others = broken.map((each) => `${each.name} (${each.file}:${each.line})`).slice(0, NAMES_SHOWN_MAX);
+  const also = `with mistakes of their own: ${others.join(", ")}`;
+  return known.length === 0 ? `${says}; there are only some ${also}` : `${says}; ${thereAre(known)}, and ${also}`;
+}
+
+function thereAre(known: readonly string[]): string {
   const some = known.slice(0, NAMES_SHOWN_MAX).join(", ");
   const more = known.length > NAMES_SHOWN_MAX ? ` and ${known.length - NAMES_SHOWN_MAX} more` : "";
-  return `there is no ${kind} ${shown(name)}; ${known.length === 0 ? "there is none at all" : `there are ${some}${more}`}`;
+  return known.length === 0 ? "there is none at all" : `there are ${some}${more}`;
 }

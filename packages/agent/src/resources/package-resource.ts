@@ -23,6 +23,7 @@ const SPEC_KEYS: ReadonlySet<string> = new Set([
   "settings",
 ]);
 const DEPENDENCY_KEYS: ReadonlySet<string> = new Set(["name", "version"]);
+const REGISTRY_KEYS: ReadonlySet<string> = new Set(["url"]);
 const DESCRIPTION_BYTES_MAX = 16 * 1024;
 
 export function readPackage(reading: ResourceReading, resource: Resource): PackageResource {
@@ -36,7 +37,10 @@ export function readPackage(reading: ResourceReading, resource: Resource): Packa
   }
   mappingAt(reading, spec, "settings");
   const registry = mappingAt(reading, spec, "registry");
-  if (registry !== undefined) textAt(reading, registry, "url", { required: true });
+  if (registry !== undefined) {
+    reading.refuseOthers(registry, REGISTRY_KEYS);
+    textAt(reading, registry, "url", { required: true });
+  }
   return {
     ...resource,
     version: textAt(reading, spec, "version", { charsMax: 128 }) ?? null,
@@ -49,7 +53,7 @@ export function readPackage(reading: ResourceReading, resource: Resource): Packa
         return [];
       }
       const dependency = { value, pointer };
-      reading.ignoreOthers(dependency, DEPENDENCY_KEYS);
+      reading.refuseOthers(dependency, DEPENDENCY_KEYS);
       const name = textAt(reading, dependency, "name", { required: true });
       const version = textAt(reading, dependency, "version", { required: true });
       if (name === undefined || version === undefined) return [];

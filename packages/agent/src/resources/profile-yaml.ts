@@ -56,7 +56,7 @@ export function readProfileYaml(bytes: Uint8Array | string, options: ProfileUplo
   const [document] = readYaml(bytes, { kind: "upload", file }) as readonly [YamlDocument];
   const reading = startReading(document, { source: "upload" });
   const root: Mapping = { value: reading.root, pointer: "" };
-  reading.ignoreOthers(root, KNOWN_KEYS); // Y1
+  reading.passOverOthers(root, KNOWN_KEYS); // Y1
   const profile: AgentProfile = {
     schema_version: 1,
     name: textAt(reading, root, "name", { required: true, charsMax: NAME_CHARS_MAX }) ?? "",

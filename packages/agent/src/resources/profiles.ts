@@ -1,9 +1,10 @@
 // The agents of a bundle as profiles (P1 of profile.ts): each with its Model, its extensions and its place in a Swarm.
 
-import { type JsonValue, STEPS_PER_TURN_MAX } from "@tessera/protocol";
+import { STEPS_PER_TURN_MAX, type ToolDelegationPolicy } from "@tessera/protocol";
 import { errorOfMistakes } from "@tessera/tool/resources";
 import type { AgentProfile, ModelSpec, SwarmMembership } from "../profile.ts";
 import type { AgentResource } from "./agent-resource.ts";
+import type { ExtensionResource } from "./extension-resource.ts";
 import type { SwarmBundle } from "./swarm-bundle.ts";
 import type { SwarmResource } from "./swarm-resource.ts";
 
@@ -18,17 +19,17 @@ export function profilesOf(bundle: SwarmBundle, options: ProfileOptions = {}): r
   if (first !== undefined) throw errorOfMistakes([first, ...rest]);
   const swarms = bundle.swarms.toSorted((a, b) => Number(b.name === options.swarm) - Number(a.name === options.swarm));
   const models = new Map(bundle.models.map((model) => [model.name, model.spec]));
-  const configs = new Map(bundle.extensions.map((extension) => [extension.name, extension.config]));
+  const extensions = new Map(bundle.extensions.map((extension) => [extension.name, extension]));
   return bundle.agents.map((agent) => {
     const swarm = swarms.find(({ agents }) => agents.includes(agent.name)) ?? null;
-    return profileOf(agent, models.get(agent.model) as ModelSpec, configs, swarm);
+    return profileOf(agent, models.get(agent.model) as ModelSpec, extensions, swarm);
   });
 }
 
 function profileOf(
   agent: AgentResource,
   model: ModelSpec,
-  configs: ReadonlyMap<string, JsonValue>,
+  extensions: ReadonlyMap<string, ExtensionResource>,
   swarm: SwarmResource | null,
 ): AgentProfile {
   return {
@@ -44,10 +45,18 @@ function profileOf(
     must_end_with: agent.must_end_with,
     required_tools: agent.required_tools,
     delegation_policy: agent.delegation_policy,
+    ...givenPolicy(agent.tool_delegation_policy ?? swarm?.tool_delegation_policy),
     max_steps: agent.max_steps ?? swarm?.policy.max_steps_per_turn ?? STEPS_PER_TURN_MAX,
-    extensions: agent.extensions.map((name) => ({ name, config: configs.get(name) ?? null })),
+    extensions: agent.extensions.map((name) => {
+      const { config = null, onError } = extensions.get(name) ?? {};
+      return { name, config, ...(onError === undefined ? {} : { on_error: onError }) };
+    }),
     swarm: swarm === null ? null : membershipOf(swarm),
   };
+}
+
+function givenPolicy(tool_delegation_policy: ToolDelegationPolicy | undefined) {
+  return tool_delegation_policy === undefined ? {} : { tool_delegation_policy };
 }
 
 function membershipOf({ name, entry_agent, agents }: SwarmResource): SwarmMembership {

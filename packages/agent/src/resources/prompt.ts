@@ -1,5 +1,6 @@
 // The system prompt of an Agent: written in place, or in a file of the bundle.
 
+import { isJsonObject } from "@tessera/protocol";
 import { isPathInside, type ReadBundleFile } from "./bundle-path.ts";
 import { blockAt, mappingAt, textAt } from "./fields.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
@@ -13,7 +14,7 @@ const UTF8 = new TextDecoder("utf-8", { fatal: true });
 export async function readPrompt(reading: ResourceReading, spec: Mapping, readFile: ReadBundleFile): Promise<string> {
   const prompt = mappingAt(reading, spec, "prompt");
   if (prompt === undefined) return "";
-  reading.ignoreOthers(prompt, PROMPT_KEYS);
+  reading.refuseOthers(prompt, PROMPT_KEYS);
   const system = blockAt(reading, prompt, "system", PROMPT_BYTES_MAX);
   const path = textAt(reading, prompt, "systemRef");
   if (given(prompt.value, "system") !== undefined && given(prompt.value, "systemRef") !== undefined) {
@@ -32,6 +33,14 @@ export async function readPrompt(reading: ResourceReading, spec: Mapping, readFi
     return "";
   }
   return textOf(reading, bytes, path, pointer);
+}
+
+/** An empty text that is written out (`system: ""`) is meant. */
+export function warnWithoutPrompt(reading: ResourceReading, { value }: Mapping): void {
+  const prompt = given(value, "prompt") ?? {};
+  if (!isJsonObject(prompt) || ["system", "systemRef"].some((key) => given(prompt, key) !== undefined)) return;
+  const message = "the agent has no prompt (prompt.system or prompt.systemRef), so its model gets nothing but the task";
+  reading.warn("/spec/prompt", message);
 }
 
 function textOf(reading: ResourceReading, bytes: Uint8Array, path: string, pointer: string): string {

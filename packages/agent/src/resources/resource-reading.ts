@@ -1,11 +1,20 @@
 // One document being read: collects what is wrong with it and what is passed over, each with its place.
 //
 //   R1. Reading goes on after a mistake, so that an author sees them all.
-//   R2. A key nobody knows is tolerated and named: a typo must not silently change what an agent does.
+//   R2. A field that there is not is a mistake with the nearest name: a typo must not silently change what an agent does.
+//       Only an uploaded CommonGround profile may carry fields that mean nothing here (reference §9): those are named.
 //   R3. A message shows at most a little of what was found, and nothing at all of what may be a secret.
 //   R4. What was written in code has no line of its own: its messages name the resource and the field instead.
 
-import { CGError, type ErrorCode, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import {
+  CGError,
+  type ErrorCode,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  nearName,
+  unknownField,
+} from "@tessera/protocol";
 import { type Mistake, mistakeOf, type Place, type YamlDocument } from "@tessera/tool/resources";
 
 /** Something an author should know about, and that stops nothing. */
@@ -25,7 +34,10 @@ export interface ResourceReading {
   /** A value that does not fit: `schema_invalid`, or the code of a bundle that means the same. */
   misfit(pointer: string, message: string, part?: "value" | "key"): void;
   warn(pointer: string, message: string): void;
-  ignoreOthers(mapping: Mapping, known: ReadonlySet<string>): void;
+  /** R2. */
+  refuseOthers(mapping: Mapping, known: ReadonlySet<string>): void;
+  /** R2, of a document that may have other fields. */
+  passOverOthers(mapping: Mapping, known: ReadonlySet<string>): void;
 }
 
 /** A mapping and where it stands. */
@@ -68,12 +80,21 @@ export function startReading(
     misfit: (pointer, message, part) =>
       mistake(source === "bundle" ? "E_CONFIG_SCHEMA_INVALID" : "schema_invalid", pointer, message, part),
     warn,
-    ignoreOthers(mapping, known) {
+    refuseOthers(mapping, known) {
+      for (const key of Object.keys(mapping.value)) {
+        if (known.has(key)) continue;
+        const code = source === "bundle" ? "E_CONFIG_SCHEMA_INVALID" : "schema_invalid";
+        mistake(code, `${mapping.pointer}/${segment(key)}`, unknownField(key, [...known]), "key");
+      }
+    },
+    passOverOthers(mapping, known) {
       for (const key of Object.keys(mapping.value)) {
         if (known.has(key)) continue;
         const pointer = `${mapping.pointer}/${segment(key)}`;
         ignored.push(pointer);
-        warn(pointer, `${shown(key)} is not known here and does nothing`); // R2
+        const near = nearName(key, [...known]);
+        const meant = near === undefined ? "" : `; did you mean \`${near}\`?`;
+        warn(pointer, `${shown(key)} is not known here and does nothing${meant}`);
       }
     },
   };

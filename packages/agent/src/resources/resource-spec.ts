@@ -1,6 +1,6 @@
 // What every kind of resource has around its spec.
 
-import type { Place } from "@tessera/tool/resources";
+import { METADATA_KEYS, type Place, ROOT_KEYS } from "@tessera/tool/resources";
 import { mappingAt } from "./fields.ts";
 import { given, type Mapping, type ResourceReading } from "./resource-reading.ts";
 
@@ -10,8 +10,6 @@ export interface Resource extends Place {
   readonly file: string;
 }
 
-const ROOT_KEYS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "spec"]);
-const METADATA_KEYS: ReadonlySet<string> = new Set(["name", "labels", "annotations"]);
 const EMPTY: Mapping = { value: {}, pointer: "/spec" };
 
 /** The spec. One that is missing was reported and reads as empty, where a kind needs one. */
@@ -21,10 +19,10 @@ export function readSpec(
   { required = true }: { readonly required?: boolean } = {},
 ): Mapping | undefined {
   const root: Mapping = { value: reading.root, pointer: "" };
-  reading.ignoreOthers(root, ROOT_KEYS);
+  reading.refuseOthers(root, ROOT_KEYS);
   const metadata = mappingAt(reading, root, "metadata");
   if (metadata !== undefined) {
-    reading.ignoreOthers(metadata, METADATA_KEYS);
+    reading.refuseOthers(metadata, METADATA_KEYS);
     for (const key of ["labels", "annotations"]) mappingAt(reading, metadata, key);
   }
   const spec = mappingAt(reading, root, "spec");
@@ -33,6 +31,6 @@ export function readSpec(
     if (required) reading.misfit("/spec", "spec is missing");
     return required ? undefined : EMPTY;
   }
-  reading.ignoreOthers(spec, known);
+  reading.refuseOthers(spec, known);
   return spec;
 }

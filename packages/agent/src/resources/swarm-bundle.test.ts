@@ -56,6 +56,7 @@ spec:
   tags: [research]
   workerTarget: worker_gpu
   maxSteps: 4
+  prompt: {system: ""}
 ---
 apiVersion: goondan.ai/v1
 kind: Swarm
@@ -86,6 +87,7 @@ function config() {
     tags: ["research"],
     workerTarget: "worker_gpu",
     maxSteps: 4,
+    system: "",
   });
   const planner = defineAgent({
     name: "planner",
@@ -191,22 +193,24 @@ describe("a bundle", () => {
   });
 
   it("gives extensions with their configuration, built-in ones without", async () => {
-    const spec = "  modelConfig: {modelRef: Model/fast}\n  extensions:\n    - Extension/log\n";
+    const spec = "  modelConfig: {modelRef: Model/fast}\n  extensions:\n    - Extension/log\n    - Extension/sees\n";
     const builtin = "    - {kind: Extension, name: message-window, package: '@goondan/base'}\n";
     const bundle = await read(
       [
         MODEL,
         resource("Agent", "a", spec + builtin),
         resource("Extension", "log", "  entry: ./log.ts\n  config: {level: debug}\n"),
+        resource("Extension", "sees", "  entry: ./sees.ts\n  onError: skip\n"),
       ],
       { builtinExtensions: ["message-window"] },
     );
     expect(bundle.mistakes).toEqual([]);
     expect(profilesOf(bundle)[0]?.extensions).toEqual([
       { name: "log", config: { level: "debug" } },
+      { name: "sees", config: null, on_error: "skip" },
       { name: "message-window", config: null },
     ]);
-    expect(bundle.extensions).toMatchObject([{ name: "log", entry: "./log.ts" }]);
+    expect(bundle.extensions).toMatchObject([{ name: "log", entry: "./log.ts" }, { onError: "skip" }]);
   });
 
   it("warns of what it does not obey, and loads the rest", async () => {
@@ -214,7 +218,7 @@ describe("a bundle", () => {
       resource("Package", "'@me/pack'", "  version: 1.2.3\n  dependencies: [{name: '@me/other', version: '1'}]\n"),
       resource("Connector", "web", "  entry: ./a.ts\n"),
       resource("Connection", "web"),
-      `${MODEL}  temprature: 1\n`,
+      MODEL,
       resource(
         "Agent",
         "a",
@@ -228,9 +232,25 @@ describe("a bundle", () => {
       expect.stringMatching(/^goondan\.yaml:7:\d+: .*@me\/other.* not installed/),
       expect.stringMatching(/^goondan\.yaml:9:1: Connector\/web is not supported/),
       expect.stringMatching(/^goondan\.yaml:16:1: Connection\/web is not supported/),
-      expect.stringMatching(/^goondan\.yaml:28:3: "temprature" is not known/),
-      expect.stringMatching(/^goondan\.yaml:36:3: ask_expert .*denied/),
+      expect.stringMatching(/^goondan\.yaml:35:3: ask_expert .*denied/),
+      expect.stringMatching(/^goondan\.yaml:33:1: the agent has no prompt/),
     ]);
+  });
+
+  it("tells of an agent without a prompt, unless it is written so, an extension may bring one, or a script is the model", async () => {
+    const warned = async (agent: string, model = MODEL) => {
+      const text = resource("Agent", "a", `  modelConfig: {modelRef: Model/fast}\n${agent}`);
+      const { mistakes, warnings } = await read([model, text, resource("Extension", "e", "  entry: ./e.ts\n")]);
+      expect(mistakes).toEqual([]);
+      return warnings.map(({ message }) => message);
+    };
+    const said = [expect.stringMatching(/^goondan\.yaml:1\d:\d+: the agent has no prompt \(prompt\.system or/)];
+    expect(await warned("")).toEqual(said);
+    expect(await warned("  prompt: {}\n")).toEqual(said);
+    expect(await warned('  prompt: {system: ""}\n')).toEqual([]);
+    expect(await warned("  extensions: [Extension/e]\n")).toEqual([]);
+    const script = resource("Model", "fast", "  provider: scripted\n  options: {rules: [{reply: {text: hi}}]}\n");
+    expect(await warned("", script)).toEqual([]);
   });
 
   it("reads a secretRef from the variable that is set, and says which one is not", async () => {
@@ -249,6 +269,18 @@ describe("a bundle", () => {
       0,
     ]);
     expect(await keyOf("OTHER")).toEqual([{ valueFrom: { env: "GOONDAN_SECRET_MY_AI_APIKEY" } }, 1]);
+  });
+
+  it("says that the variable of a provider's key is not set where a Model names none", async () => {
+    const warned = async (spec: string, ...set: string[]) => {
+      const bundle = await read([resource("Model", "m", spec)], { isEnvSet: (name) => set.includes(name) });
+      return bundle.warnings.map(({ message }) => message.replace(/^.*: /, ""));
+    };
+    const anthropic = "  provider: anthropic\n  model: x\n";
+    expect(await warned(anthropic)).toEqual(["the environment variable ANTHROPIC_API_KEY is not set"]);
+    expect(await warned(anthropic, "ANTHROPIC_API_KEY")).toEqual([]);
+    expect(await warned("  provider: own\n  model: x\n  endpoint: http://127.0.0.1:1/v1\n")).toEqual([]);
+    expect(await warned("  provider: scripted\n  options: {rules: [{reply: {text: hi}}]}\n")).toEqual([]);
   });
 
   it("stands for a whole API until the operations of its document are known", async () => {

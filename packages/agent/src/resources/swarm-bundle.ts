@@ -6,7 +6,7 @@
 //   B3. A resource with a mistake is left out. Whoever loads the bundle refuses it as a whole when there is any mistake.
 //   B4. Connector and Connection are known and not supported: a warning, and the rest loads (design D13).
 
-import { CGError, isJsonObject } from "@tessera/protocol";
+import { isJsonObject } from "@tessera/protocol";
 import {
   type BundleFile,
   type BundleResource,
@@ -14,13 +14,13 @@ import {
   mistakeOf,
   type ResourceKind,
   readToolBundle,
-  readYaml,
+  type UnreadResource,
 } from "@tessera/tool/resources";
 import { type AgentResource, type AgentWorld, readAgent } from "./agent-resource.ts";
 import type { ReadBundleFile } from "./bundle-path.ts";
 import { type ConfigModule, readConfig } from "./config-resources.ts";
 import { type ExtensionResource, readExtension } from "./extension-resource.ts";
-import { type ModelResource, readModel } from "./model-resource.ts";
+import { type ModelResource, readModel, SCRIPTED } from "./model-resource.ts";
 import { type PackageResource, readPackage } from "./package-resource.ts";
 import { type BundleWarning, type ResourceReading, startReading, warningAt } from "./resource-reading.ts";
 import { readSwarm, type SwarmResource } from "./swarm-resource.ts";
@@ -43,8 +43,8 @@ export interface SwarmBundleOptions {
   readonly builtinExtensions?: readonly string[];
   /** Names of tools that the YAML does not spell out: of OpenAPI documents, and of `defineTool` in code. */
   readonly toolNames?: readonly string[];
-  /** Tool resources that are there and could not be read (B1). */
-  readonly unreadTools?: readonly string[];
+  /** Resources that are there and could not be read (B1). */
+  readonly unread?: readonly UnreadResource[];
   readonly config?: ConfigModule;
   /** For `systemRef`; absent: no file is found. */
   readonly readFile?: ReadBundleFile;
@@ -54,7 +54,7 @@ export interface SwarmBundleOptions {
 
 /** Reads the files of a bundle, its tools included. */
 export async function readSwarmBundle(files: readonly BundleFile[], options: SwarmBundleOptions): Promise<SwarmBundle> {
-  const { tools, apis, others, ignored, mistakes } = readToolBundle(files);
+  const { tools, apis, others, unread, ignored, mistakes } = readToolBundle(files);
   const read = await readSwarmResources(others, {
     ...options,
     toolNames: [
@@ -62,9 +62,9 @@ export async function readSwarmBundle(files: readonly BundleFile[], options: Swa
       ...apis.map(({ resource }) => resource),
       ...(options.toolNames ?? []),
     ],
-    unreadTools: [...(mistakes.length === 0 ? [] : files.flatMap(toolResources)), ...(options.unreadTools ?? [])],
+    unread: [...unread, ...(options.unread ?? [])],
   });
-  const passedOver = ignored.map((key) => warningAt(key, `${key.pointer} is not known here and does nothing`));
+  const passedOver = ignored.map((key) => warningAt(key, `${key.pointer} does nothing here`));
   return { ...read, mistakes: [...mistakes, ...read.mistakes], warnings: [...passedOver, ...read.warnings] };
 }
 
@@ -83,9 +83,10 @@ export async function readSwarmResources(
     packageName: packages[0]?.name ?? null,
     ownTools: indexTools([...(options.toolNames ?? []), ...(config?.toolNames ?? [])]),
     builtinTools: indexTools(options.builtins),
-    unreadTools: new Set(options.unreadTools),
+    unread: options.unread ?? [],
     builtinExtensions: new Set(options.builtinExtensions),
     readFile: options.readFile ?? (async () => null),
+    scriptedModels: new Set(resources.filter(isScripted).map(({ name }) => name)),
   };
 
   const found = new Map<ResourceKind, object[]>();
@@ -138,6 +139,11 @@ async function readResource(
   }
 }
 
+function isScripted({ kind, document: { value } }: BundleResource): boolean {
+  const spec = kind === "Model" && isJsonObject(value) ? value.spec : undefined;
+  return isJsonObject(spec) && spec.provider === SCRIPTED;
+}
+
 /** B2. The first of a name stands. */
 function withoutRepeated(resources: readonly BundleResource[], mistakes: Mistake[]): readonly BundleResource[] {
   const first = new Map<string, BundleResource>();
@@ -176,18 +182,5 @@ function checkPackagePlace(
     reading.mistake("E_CONFIG_PACKAGE_DOC_DUPLICATED", "/kind", message);
   } else if (resource.document.index > 0) {
     reading.mistake("E_CONFIG_PACKAGE_DOC_POSITION", "/kind", "the Package must be the first document of its file");
-  }
-}
-
-/** Names of the Tool resources of a file, whatever else is wrong with them (B1). */
-function toolResources(file: BundleFile): readonly string[] {
-  try {
-    return readYaml(file.text, { kind: "bundle", file: file.path }).flatMap(({ value }) => {
-      const metadata = isJsonObject(value) && value.kind === "Tool" ? value.metadata : undefined;
-      return isJsonObject(metadata) && typeof metadata.name === "string" ? [metadata.name] : [];
-    });
-  } catch (error) {
-    if (CGError.is(error)) return []; // reported when the tools were read
-    throw error;
   }
 }

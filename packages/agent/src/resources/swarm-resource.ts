@@ -1,6 +1,7 @@
 // kind: Swarm (reference §12): which agents know one another, who speaks first, and how far a turn may go.
 
-import { isInstanceKey, STEPS_PER_TURN_MAX } from "@tessera/protocol";
+import { isInstanceKey, STEPS_PER_TURN_MAX, type ToolDelegationPolicy } from "@tessera/protocol";
+import { toolDelegationPolicyAt } from "./delegation.ts";
 import { listAt, mappingAt, numberAt } from "./fields.ts";
 import { type RefWorld, readRef, resolveLocal } from "./object-ref.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
@@ -11,6 +12,8 @@ export interface SwarmResource extends Resource {
   readonly agents: readonly string[];
   readonly instance_key: string | null;
   readonly policy: SwarmPolicy;
+  /** Of its agents that have none of their own. */
+  readonly tool_delegation_policy: ToolDelegationPolicy | undefined;
 }
 
 export interface SwarmPolicy {
@@ -24,7 +27,13 @@ export interface SwarmPolicy {
 export const STEPS_MAX = 1_000;
 const SECONDS_MAX = 366 * 24 * 3_600;
 const SHUTDOWN_GRACE_SECONDS = 300;
-const SPEC_KEYS: ReadonlySet<string> = new Set(["entryAgent", "agents", "instanceKey", "policy"]);
+const SPEC_KEYS: ReadonlySet<string> = new Set([
+  "entryAgent",
+  "agents",
+  "instanceKey",
+  "policy",
+  "toolDelegationPolicy",
+]);
 const POLICY_KEYS: ReadonlySet<string> = new Set(["maxStepsPerTurn", "lifecycle", "shutdown"]);
 const LIFECYCLE_KEYS: ReadonlySet<string> = new Set(["ttlSeconds", "gcGraceSeconds"]);
 const SHUTDOWN_KEYS: ReadonlySet<string> = new Set(["gracePeriodSeconds"]);
@@ -32,7 +41,8 @@ const SHUTDOWN_KEYS: ReadonlySet<string> = new Set(["gracePeriodSeconds"]);
 export function readSwarm(reading: ResourceReading, resource: Resource, world: RefWorld): SwarmResource {
   const spec = readSpec(reading, SPEC_KEYS);
   if (spec === undefined) {
-    return { ...resource, entry_agent: "", agents: [], instance_key: null, policy: policyOf(reading, undefined) };
+    const nothing = { entry_agent: "", agents: [], instance_key: null, tool_delegation_policy: undefined };
+    return { ...resource, ...nothing, policy: policyOf(reading, undefined) };
   }
   const agents = readAgents(reading, spec, world);
   return {
@@ -41,6 +51,7 @@ export function readSwarm(reading: ResourceReading, resource: Resource, world: R
     agents,
     instance_key: readInstanceKey(reading, spec),
     policy: policyOf(reading, mappingAt(reading, spec, "policy")),
+    tool_delegation_policy: toolDelegationPolicyAt(reading, spec),
   };
 }
 
@@ -88,11 +99,11 @@ function readInstanceKey(reading: ResourceReading, spec: Mapping): string | null
 
 function policyOf(reading: ResourceReading, policy: Mapping | undefined): SwarmPolicy {
   const seconds = { min: 0, max: SECONDS_MAX };
-  if (policy !== undefined) reading.ignoreOthers(policy, POLICY_KEYS);
+  if (policy !== undefined) reading.refuseOthers(policy, POLICY_KEYS);
   const lifecycle = policy === undefined ? undefined : mappingAt(reading, policy, "lifecycle");
   const shutdown = policy === undefined ? undefined : mappingAt(reading, policy, "shutdown");
-  if (lifecycle !== undefined) reading.ignoreOthers(lifecycle, LIFECYCLE_KEYS);
-  if (shutdown !== undefined) reading.ignoreOthers(shutdown, SHUTDOWN_KEYS);
+  if (lifecycle !== undefined) reading.refuseOthers(lifecycle, LIFECYCLE_KEYS);
+  if (shutdown !== undefined) reading.refuseOthers(shutdown, SHUTDOWN_KEYS);
   const number = (mapping: Mapping | undefined, key: string, rule: { min: number; max: number }) =>
     mapping === undefined ? undefined : numberAt(reading, mapping, key, rule);
   return {

@@ -4,15 +4,14 @@
 //   T2. A Tool that is there and has mistakes of its own resolves to nothing: its mistakes were reported.
 //   T3. A resource whose exports are not known yet (an OpenAPI document) stands for itself.
 
-import { BUILTIN_PACKAGES, isLocal, notFound, type ObjectRef, type RefWorld } from "./object-ref.ts";
+import { nearName } from "@tessera/protocol";
+import { BUILTIN_PACKAGES, isLocal, isUnread, notFound, type ObjectRef, type RefWorld } from "./object-ref.ts";
 import { type ResourceReading, shown } from "./resource-reading.ts";
 
 export interface ToolWorld extends RefWorld {
   /** Tool names by resource. */
   readonly ownTools: ToolIndex;
   readonly builtinTools: ToolIndex;
-  /** T2. */
-  readonly unreadTools: ReadonlySet<string>;
 }
 
 export type ToolIndex = ReadonlyMap<string, readonly string[]>;
@@ -44,14 +43,25 @@ export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: Too
   const index = isBuiltin ? world.builtinTools : world.ownTools;
   const found = find(index, ref.name);
   if (found !== undefined) return found;
-  if (!isBuiltin && world.unreadTools.has(resourceOf(ref.name))) return []; // T2
+  if (!isBuiltin && isUnread(world, { kind: "Tool", name: resourceOf(ref.name) })) return []; // T2
+  const exports = index.get(resourceOf(ref.name));
+  if (exports?.some((name) => name.includes("__")) === true) {
+    const message = `the Tool ${resourceOf(ref.name)} has no export ${shown(ref.name)}; ${thoseOf(ref.name, exports)}`;
+    reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
+    return [];
+  }
   const isMeant = !isBuiltin && find(world.builtinTools, ref.name) !== undefined;
   const message = isMeant
     ? `there is no Tool ${shown(ref.name)} in this bundle; the built-in one is ` +
       `{kind: Tool, name: ${ref.name}, package: "@goondan/base"}`
-    : notFound(ref, [...index.keys()]);
+    : notFound(ref, [...index.keys()], isBuiltin ? [] : world.unread);
   reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
   return [];
+}
+
+function thoseOf(name: string, exports: readonly string[]): string {
+  const near = nearName(name, exports);
+  return near === undefined ? `it has ${exports.join(", ")}` : `did you mean ${near}?`;
 }
 
 function find(index: ToolIndex, name: string): readonly string[] | undefined {

@@ -3,7 +3,7 @@
 //   V1. A literal is refused, and never repeated in a message: it would lie in a card for ever.
 //   V2. A secretRef is read from the first of its variables that is set, else from the first of them.
 
-import { isJsonObject } from "@tessera/protocol";
+import { isJsonObject, nearName } from "@tessera/protocol";
 import type { ValueSource } from "../profile.ts";
 import { given, type Mapping, type ResourceReading } from "./resource-reading.ts";
 
@@ -50,11 +50,23 @@ function secretMapping(
   const value = given(parent.value, key);
   const pointer = `${parent.pointer}/${key}`;
   if (isJsonObject(value) && given(value, "value") === undefined) {
-    reading.ignoreOthers({ value, pointer }, new Set(["value", ...known]));
-    return { value, pointer };
+    const mapping = { value, pointer };
+    return refuseOthers(reading, mapping, known) ? undefined : mapping;
   }
   reading.misfit(pointer, "a key is never written out; use apiKey: {valueFrom: {env: NAME_OF_A_VARIABLE}}");
   return undefined;
+}
+
+/** A field that resembles none may be the secret itself (V1): `apiKey: {sk-…}`. */
+function refuseOthers(reading: ResourceReading, mapping: Mapping, known: readonly string[]): boolean {
+  const others = Object.keys(mapping.value).filter((key) => !known.includes(key) && key !== "value");
+  if (others.length === 0) return false;
+  if (others.every((key) => nearName(key, known) !== undefined)) {
+    reading.refuseOthers(mapping, new Set(["value", ...known]));
+  } else {
+    reading.misfit(mapping.pointer, `only ${known.join(" or ")} may stand here`);
+  }
+  return true;
 }
 
 function envNames(reading: ResourceReading, from: Mapping): readonly string[] {

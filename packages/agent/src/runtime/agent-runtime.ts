@@ -7,10 +7,21 @@
 //       sent a message is not waited for: it may ask its sender, who gets to it when its own turn is over.
 //   R4. Depth, trace and turn budget are the kernel's to check; a refusal is an error that the tool can read.
 //   R5. An operation that was done for another agent is refused before an instance is made for it: a mistake leaves nothing.
+//   R6. What a policy denies is refused here, where every placement passes: before an instance is made, and before it is told
+//       whether an agent of that name exists. It is a row of the audit log, once for a call; over HTTP the server writes it.
+//   R7. Code from outside (an executor key's) reaches instances of its caller's own key and those that its caller made: with any
+//       other key it could read along in a stranger's conversation. `list` and `catalog` tell it of nothing else.
 
 import { createHash } from "node:crypto";
 import type { Clock, Kernel, Row } from "@tessera/kernel";
-import { AGENT_REQUEST_TIMEOUT_MS, isJsonObject } from "@tessera/protocol";
+import {
+  AGENT_REQUEST_TIMEOUT_MS,
+  type DelegatedOperation,
+  isJsonObject,
+  isToolDelegationAllowed,
+  readToolDelegationPolicy,
+  type ToolDelegation,
+} from "@tessera/protocol";
 import {
   type AgentEvent,
   type AgentRuntimeRequestOptions,
@@ -39,6 +50,8 @@ export interface AgentRuntimeOptions {
   readonly kernel: Kernel;
   readonly clock: Clock;
   readonly caller: RuntimeCaller;
+  /** Where the code is from, and the policies that came with it; absent: the bundle's, with none. */
+  readonly from?: ToolDelegation;
   /** Where a program outside names its operations itself; absent: in the order they are asked for (R1). */
   readonly ordinal?: number;
   readonly signal?: AbortSignal;
@@ -60,14 +73,14 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
   // Read when first needed: most tools ask nothing of other agents.
   let known: Promise<Self> | null = null;
   const self = () => {
-    known ??= selfOf(kernel, caller);
+    known ??= selfOf(options);
     return known;
   };
 
   return {
     async request(target, event, given = {}) {
       const ordinal = take();
-      const instance = await targetOf(options, await self(), { target, event, ordinal });
+      const instance = await targetOf(options, await self(), { target, event, ordinal, operation: "request" });
       if (instance === null) throw unknownAgent(target);
       if (given.async !== true && (await isWaitingFor(kernel, caller, instance.agent_id))) {
         throw new ToolError(`${target} waits for this call: the request would wait for ever`, {
@@ -96,7 +109,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
 
     async send(target, event) {
       const ordinal = take();
-      const instance = await targetOf(options, await self(), { target, event, ordinal });
+      const instance = await targetOf(options, await self(), { target, event, ordinal, operation: "send" });
       if (instance === null) return { eventId: event.id, target, accepted: false };
       await enqueue(options, { instance, event, ordinal, isAwaited: false });
       return { eventId: event.id, target, accepted: true };
@@ -107,7 +120,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
       const operation = operationId(caller, ordinal);
       const made = `${target.slice(0, KEY_NAME_CHARS_MAX)}-instance-${operation.slice(-12)}`;
       const instance_key = given.instanceKey?.trim() || made;
-      const instance = await memberInstance(options, await self(), target, {
+      const instance = await memberInstance(options, await self(), ["spawn", target], {
         ...{ instance_key, operation },
         ...(given.cwd === undefined ? {} : { cwd: given.cwd }),
       });
@@ -117,15 +130,21 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
     },
 
     async list({ includeAll = false } = {}) {
-      const filter = includeAll ? {} : { owner_agent_id: caller.agent_id };
+      const isAll = includeAll && !(await self()).delegation.isForeign; // R7
+      const filter = isAll ? {} : { owner_agent_id: caller.agent_id };
       const rows = await allAgents(kernel, caller.project_id, filter);
       return { agents: rows.flatMap(spawnedAgent).toSorted((a, b) => (a.createdAt < b.createdAt ? -1 : 1)) };
     },
 
     async catalog() {
-      const { agentName, profile } = await self();
-      const names = (await kernel.reads.profiles(caller.project_id)).map((row) => row.name);
-      const available = [...(profile.swarm?.agents ?? names)].toSorted();
+      const { agentName, profile, delegation } = await self();
+      const rows = await kernel.reads.profiles(caller.project_id);
+      const members = profile.swarm?.agents ?? rows.map((row) => row.name);
+      const isReachable = (name: string) => {
+        const row = rows.find((each) => each.name === name) ?? { name, tags: [] };
+        return name === agentName || isToolDelegationAllowed(delegation, null, row);
+      };
+      const available = members.filter(isReachable).toSorted(); // R7
       return {
         swarmName: profile.swarm?.name ?? "",
         entryAgent: profile.swarm?.entry_agent ?? agentName,
@@ -141,9 +160,11 @@ interface Self {
   readonly agentName: string;
   readonly instanceKey: string;
   readonly profile: AgentProfile;
+  readonly delegation: ToolDelegation;
+  isDenialNoted: boolean;
 }
 
-async function selfOf(kernel: Kernel, caller: RuntimeCaller): Promise<Self> {
+async function selfOf({ kernel, caller, from }: AgentRuntimeOptions): Promise<Self> {
   const row = await kernel.reads.agent(caller.project_id, caller.agent_id);
   const instance = row === null ? null : instanceOf(row);
   const [card] = await kernel.reads.boxCards(caller.project_id, String(row?.profile_box_id ?? ""), { limit: 1 });
@@ -153,6 +174,15 @@ async function selfOf(kernel: Kernel, caller: RuntimeCaller): Promise<Self> {
     agentName: instance?.agent_name ?? caller.agent_id,
     instanceKey: instance?.instance_key ?? caller.agent_id,
     profile,
+    delegation: {
+      isForeign: from?.isForeign ?? false,
+      policies: [
+        ...(from?.policies ?? []),
+        await toolPolicyOf(kernel, caller),
+        readToolDelegationPolicy(profile.tool_delegation_policy),
+      ].filter((policy) => policy !== null),
+    },
+    isDenialNoted: false,
   };
 }
 
@@ -160,27 +190,41 @@ async function selfOf(kernel: Kernel, caller: RuntimeCaller): Promise<Self> {
 async function targetOf(
   options: AgentRuntimeOptions,
   self: Self,
-  { target, event, ordinal }: { readonly target: string; readonly event: AgentEvent; readonly ordinal: number },
+  order: {
+    readonly target: string;
+    readonly event: AgentEvent;
+    readonly ordinal: number;
+    readonly operation: DelegatedOperation;
+  },
 ): Promise<Instance | null> {
   const { kernel, caller } = options;
+  const { target, event, ordinal, operation } = order;
   const instance_key = event.instanceKey?.trim() || self.instanceKey;
   const done = await kernel.reads.turn(caller.project_id, turnIdOf(caller, ordinal));
   if (done !== null && done.agent_id !== agentIdOf(caller.project_id, target, instance_key)) {
     throw notTaken(target, "conflict"); // R5
   }
-  return await memberInstance(options, self, target, { instance_key });
+  return await memberInstance(options, self, [operation, target], { instance_key });
 }
 
 /** An instance of a defined agent of the caller's swarm, made where there is none. Null: there is no such agent. */
 async function memberInstance(
-  { kernel, caller: { project_id, agent_id } }: AgentRuntimeOptions,
+  options: AgentRuntimeOptions,
   self: Self,
-  target: string,
+  [operation, target]: readonly [DelegatedOperation, string],
   wanted: Pick<InstanceRequest, "instance_key" | "cwd" | "operation">,
 ): Promise<Instance | null> {
+  const { kernel, caller } = options;
+  const { project_id, agent_id } = caller;
+  if (!isToolDelegationAllowed(self.delegation, operation)) throw await denied(options, self, operation, target); // R6
   const members = self.profile.swarm?.agents;
   if (members !== undefined && !members.includes(target)) return null;
-  if ((await kernel.reads.profile(project_id, target)) === null) return null;
+  const profile = await kernel.reads.profile(project_id, target);
+  if (profile === null) return null;
+  const isAllowed = isToolDelegationAllowed(self.delegation, operation, profile);
+  if (!isAllowed || !(await mayUse(options, self, agentIdOf(project_id, target, wanted.instance_key), wanted))) {
+    throw await denied(options, self, operation, target); // R6, R7
+  }
   return await ensureInstance(kernel, {
     ...wanted,
     project_id,
@@ -188,6 +232,47 @@ async function memberInstance(
     owner_agent_id: agent_id,
     owner: { agent_name: self.agentName, instance_key: self.instanceKey },
   });
+}
+
+/** R7 */
+async function mayUse(
+  { kernel, caller }: AgentRuntimeOptions,
+  { delegation, instanceKey }: Self,
+  agentId: string,
+  { instance_key }: Pick<InstanceRequest, "instance_key">,
+): Promise<boolean> {
+  if (!delegation.isForeign || instance_key === instanceKey) return true;
+  const row = await kernel.reads.agent(caller.project_id, agentId);
+  return row === null || row.owner_agent_id === caller.agent_id;
+}
+
+/** R6 */
+async function denied(
+  { kernel, caller }: AgentRuntimeOptions,
+  self: Self,
+  operation: DelegatedOperation,
+  target: string,
+): Promise<ToolError> {
+  if (!self.delegation.isForeign && !self.isDenialNoted) {
+    self.isDenialNoted = true;
+    await kernel.putAudit({
+      ...{ project_id: caller.project_id, kind: "runtime", code: "delegation_denied", principal: caller.agent_id },
+      ...{ agent_turn_id: caller.agent_turn_id, tool_call_id: caller.tool_call_id },
+      detail: { operation, target: target.slice(0, KEY_NAME_CHARS_MAX) },
+    });
+  }
+  return new ToolError(`no delegation policy lets this tool ${operation} ${JSON.stringify(target.slice(0, 100))}`, {
+    code: "delegation_denied",
+    suggestion: "Allow the operation and the agent in the policy of the tool, the agent or the executor's key.",
+  });
+}
+
+/** The definition that the call was made with; a built-in tool or one of an extension has none in the registry. */
+async function toolPolicyOf(kernel: Kernel, { project_id, tool_call_id }: RuntimeCaller) {
+  const call = await kernel.reads.call(project_id, tool_call_id);
+  if (typeof call?.tool_digest !== "string") return null;
+  const version = await kernel.reads.toolByDigest(project_id, String(call.tool_name), call.tool_digest);
+  return readToolDelegationPolicy(isJsonObject(version?.options) ? version.options.delegation_policy : undefined);
 }
 
 async function allAgents(kernel: Kernel, projectId: string, filter: { owner_agent_id?: string }): Promise<Row[]> {

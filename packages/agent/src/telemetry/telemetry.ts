@@ -88,20 +88,22 @@ export async function traceChat(call: ModelCall, work: () => Promise<ModelAnswer
   });
 }
 
-/** The span that asks for a turn; its id is stored with the turn (T1). */
+/** Who is asked, for what (an agent's turn, or one call of a tool), and the context of the caller where it came with the request. */
+type Asked = ({ readonly agent_name: string } | { readonly tool_name: string }) & {
+  readonly trace_id?: string | undefined;
+  readonly span_id?: string | undefined;
+};
+
+/** The span that asks for a turn; its id is stored with the turn (T1). Without an SDK the caller's own is. */
 export async function traceEnqueue<T>(
-  turn: { readonly agent_name: string; readonly trace_id?: string; readonly span_id?: string },
+  turn: Asked,
   work: (ids: { readonly trace_id?: string; readonly span_id?: string }) => Promise<T>,
 ): Promise<T> {
   const parent = turn.trace_id && turn.span_id ? remote(turn.trace_id, turn.span_id) : context.active();
-  const name = `enqueue ${turn.agent_name}`;
-  return await inSpan(
-    name,
-    SpanKind.PRODUCER,
-    { "gen_ai.agent.name": turn.agent_name },
-    (span) => work(idsOf(span)),
-    parent,
-  );
+  const [name, attribute] =
+    "agent_name" in turn ? [turn.agent_name, "gen_ai.agent.name"] : [turn.tool_name, "gen_ai.tool.name"];
+  const attributes = { [attribute]: name };
+  return await inSpan(`enqueue ${name}`, SpanKind.PRODUCER, attributes, (span) => work(idsOf(span)), parent);
 }
 
 /** The id of the span that is active now, for what is stored (T1); undefined without an SDK. */

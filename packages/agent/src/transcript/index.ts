@@ -6,7 +6,7 @@
 //   offeredForBudget     which tools go with it
 
 export { NOTE_MARK, noteMessage, type TranscriptCard } from "./card-message.ts";
-export { resultOutput } from "./result-output.ts";
+export { isWithheld, resultOutput } from "./result-output.ts";
 export { budgetWarning, offeredForBudget } from "./step-budget.ts";
 export { type PromptFacts, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
 export {

@@ -5,6 +5,7 @@
 //       keep their types, and a path such as `detail.limit` can be read by a program.
 //   O2. Nothing that steers Tessera reaches the model: `__cg_control` is taken out.
 //   O3. A call without a result still has an output, which says what is known about it.
+//   O4. A result that an extension failed to let through (`extension_failed`) stays in its card and is not shown.
 
 import {
   cutMessage,
@@ -28,8 +29,13 @@ export function resultOutput(content: { readonly [key: string]: unknown }): Resu
   const error = shownError(content.error);
   if (content.status === "partial") return { type: "json", value: partialValue(result, error) };
   const status = isResultStatus(content.status) ? content.status : "failed";
-  const rest = withoutRepeatedError(result);
+  const rest = isWithheld(content) ? null : withoutRepeatedError(result);
   return { type: "error-json", value: { status, ...error, ...(rest === null ? {} : { result: rest }) } };
+}
+
+/** O4 */
+export function isWithheld(content: { readonly [key: string]: unknown }): boolean {
+  return isJsonObject(content.error) && content.error.code === "extension_failed";
 }
 
 /** O3 */

@@ -16,18 +16,28 @@ import type { UiWorld } from "./ui-world.ts";
 
 export const UI_WORKER_TARGET = "ui_worker";
 
-/** The first acknowledgement, or the last one of an action that has ended already. */
-export async function admitUiAction(world: UiWorld, action: UiAction): Promise<UiAck> {
+/** What admission needs; admitting needs no worker. */
+export type AdmissionWorld = Pick<UiWorld, "kernel" | "tools">;
+
+export interface Admitted {
+  /** The first acknowledgement, or the last one of an action that has ended already. */
+  readonly ack: UiAck;
+  /** The turn of the action, which may have come before; null where there is none. */
+  readonly agent_turn_id: string | null;
+  readonly isNew: boolean;
+}
+
+export async function admitUiAction(world: AdmissionWorld, action: UiAction): Promise<Admitted> {
   const { kernel } = world;
   const { project_id, agent_id, agent_turn_id, channel_id, trace_id } = action;
   const correlation_id = correlationOf(action);
   const known = await kernel.reads.turn(project_id, agent_turn_id);
-  if (known !== null && known.correlation_id === correlation_id) return await answerAgain(world, known); // M3
+  if (known !== null && known.correlation_id === correlation_id) return await again(world, known); // M3
   try {
     await check(world, action);
   } catch (error) {
     if (!(error instanceof UiRefusal)) throw error;
-    return { status: "rejected", error_code: error.code, error: error.message };
+    return refused({ status: "rejected", error_code: error.code, error: error.message });
   }
   const { action_id, tool_name, args, message_id, metadata } = action;
   const ui_action = {
@@ -51,22 +61,35 @@ export async function admitUiAction(world: UiWorld, action: UiAction): Promise<U
   });
   if (outcome.outcome !== "rejected") {
     const turn = outcome.outcome === "accepted" ? null : await kernel.reads.turn(project_id, outcome.agent_turn_id);
-    return turn === null ? { status: "accepted" } : await answerAgain(world, turn);
+    if (turn !== null) return await again(world, turn);
+    return { ack: { status: "accepted" }, agent_turn_id: outcome.agent_turn_id, isNew: true };
   }
   switch (outcome.code) {
     case "agent_busy":
-      return { status: "busy", error_code: "agent_busy", error: "the agent is at work; try again later" };
+      return refused({ status: "busy", error_code: "agent_busy", error: "the agent is at work; try again later" });
     case "not_found":
-      return { status: "rejected", error_code: "agent_not_found", error: `there is no agent ${agent_id}` };
+      return refused({ status: "rejected", error_code: "agent_not_found", error: `there is no agent ${agent_id}` });
     case "conflict":
-      return {
+      return refused({
         status: "rejected",
         error_code: "stale_turn",
         error: "the turn or message id belongs to another action",
-      };
+      });
     default:
-      return { status: "rejected", error_code: "l0_error", error: `the action was not taken: ${outcome.code}` };
+      return refused({
+        status: "rejected",
+        error_code: "l0_error",
+        error: `the action was not taken: ${outcome.code}`,
+      });
   }
+}
+
+function refused(ack: UiAck): Admitted {
+  return { ack, agent_turn_id: null, isNew: false };
+}
+
+async function again(world: AdmissionWorld, turn: Row): Promise<Admitted> {
+  return { ack: await answerAgain(world, turn), agent_turn_id: String(turn.agent_turn_id), isNew: false };
 }
 
 export function isUiAllowed({ definition }: RegisteredTool): boolean {
@@ -74,7 +97,7 @@ export function isUiAllowed({ definition }: RegisteredTool): boolean {
 }
 
 /** M1, and the arguments: what the gate refuses needs no turn. */
-async function check(world: UiWorld, action: UiAction): Promise<void> {
+async function check(world: AdmissionWorld, action: UiAction): Promise<void> {
   const { project_id, agent_id, tool_name } = action;
   const agent = await world.kernel.reads.agent(project_id, agent_id);
   if (agent === null || agent.status !== "active")
@@ -100,10 +123,15 @@ async function check(world: UiWorld, action: UiAction): Promise<void> {
 }
 
 /** M3 */
-async function answerAgain(world: UiWorld, turn: Row): Promise<UiAck> {
+async function answerAgain(world: AdmissionWorld, turn: Row): Promise<UiAck> {
   if (!turn.ended_at) {
     return { status: "accepted", error_code: "idempotency_inflight", error: "the same action is being worked on" };
   }
+  return await lastAckOf(world, turn);
+}
+
+/** The last acknowledgement of a turn that has ended. */
+export async function lastAckOf(world: Pick<UiWorld, "kernel">, turn: Row): Promise<UiAck> {
   return (await ackInDeliverable(world, turn)) ?? ackOfKernel(turn);
 }
 
@@ -123,7 +151,7 @@ export async function ackOfEndedTurn(
   return { to: { project_id, channel_id, agent_id, trace_id, ...named }, ack: ackOfKernel(turn) };
 }
 
-async function ackInDeliverable({ kernel }: UiWorld, turn: Row): Promise<UiAck | null> {
+async function ackInDeliverable({ kernel }: Pick<UiWorld, "kernel">, turn: Row): Promise<UiAck | null> {
   const [card] = await kernel.reads.cards(String(turn.project_id), [String(turn.deliverable_card_id)]);
   const data = isJsonObject(card?.content) ? card.content.data : null;
   const kept = isJsonObject(data) ? data.ui_ack : null;

@@ -6,11 +6,18 @@
 //   T3. The acknowledgement is kept in the deliverable and published after that commit: one that is lost is given again to
 //       whoever repeats the action.
 //   T4. The call waits no longer than its tool's limit (reference Part 3, row 36): the kernel keeps its deadline.
+//   T5. The UI worker has no extensions, so an agent that lists one that must not be skipped runs nothing here (E_EXT_LOAD).
 
-import { type CardDocument, type LocalCall, type ResumeOutcome, watchTurn } from "@tessera/kernel";
+import {
+  type CardDocument,
+  isStorageError,
+  type LocalCall,
+  type ResumeOutcome,
+  unwatched,
+  watchTurn,
+} from "@tessera/kernel";
 import {
   CALL_DEADLINE_MARGIN_MS,
-  CGError,
   type ErrorCode,
   errorOf,
   isJsonObject,
@@ -21,7 +28,9 @@ import {
 import { type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { requireNone } from "../extensions/extension-host.ts";
 import { mayRepeat } from "../loop/may-repeat.ts";
+import { profileIn } from "../loop/turn-session.ts";
 import { stillInDoubt } from "../loop/work-on-turn.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
 import { ackMessage, type UiAck } from "./ui-action.ts";
@@ -45,7 +54,8 @@ export async function workOnUiTurn(
   agent: { readonly project_id: string; readonly agent_id: string; readonly reclaim?: boolean },
   stopping: AbortSignal,
 ): Promise<void> {
-  const turn = await world.kernel.resume({ ...agent, worker_id: world.workerId() });
+  const worker_id = world.workerId();
+  const turn = await world.kernel.resume({ ...agent, worker_id });
   if (turn.outcome === "rejected" && turn.code !== "not_found") {
     if (turn.code === "worker_lapsed") throw stillInDoubt(agent.agent_id);
     world.onWarning(`the action of ${agent.agent_id} was not taken forward: ${turn.code}`);
@@ -53,10 +63,12 @@ export async function workOnUiTurn(
   if (turn.outcome !== "accepted") return;
   const watch = watchTurn(turn, { ...world, stopping });
   try {
-    await takeForward({ ...world, signal: watch.signal }, turn);
+    const { whileAtWork = unwatched } = world;
+    const atWork = { agent_turn_id: turn.agent_turn_id, worker_id, isSuspect: turn.crash_count > 0 };
+    await whileAtWork(atWork, () => takeForward({ ...world, signal: watch.signal }, turn));
   } catch (error) {
     if (watch.signal.aborted) return; // T2
-    if (CGError.is(error) && (error.code === "storage_error" || error.code === "storage_full")) throw error;
+    if (isStorageError(error)) throw error;
     world.onWarning(`the action of ${agent.agent_id} failed: ${String(error)}`);
     await finishWithout(world, turn, "internal_error", "the worker failed while it ran the action");
   } finally {
@@ -66,12 +78,26 @@ export async function workOnUiTurn(
 
 /** T1 */
 async function takeForward(world: Run, turn: Turn): Promise<void> {
-  if (turn.local_calls !== null && turn.local_calls.length > 0) return await runAgain(world, turn, turn.local_calls);
+  const mistake = await unguarded(world, turn);
+  const isRunning = turn.local_calls !== null && turn.local_calls.length > 0;
+  if (isRunning && mistake === null) return await runAgain(world, turn, turn.local_calls ?? []);
   const cards = await cardsOf(world, turn);
   if (cards.some((card) => card.type === "tool.result")) return await finishWith(world, turn, cards);
+  if (mistake !== null) return await finishWithout(world, turn, "E_EXT_LOAD", mistake);
   const wanted = wantedOf(turn);
   if (wanted === null) return await finishWithout(world, turn, "bad_request", "a turn of this agent is a UI action");
   await begin(world, turn, wanted);
+}
+
+/** T5. Why the agent's tools may not run here; null: they may. */
+async function unguarded(world: Run, turn: Turn): Promise<string | null> {
+  const profile = await profileIn(world, turn);
+  try {
+    if (profile !== null) requireNone(profile);
+    return null;
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
 }
 
 async function begin(world: Run, turn: Turn, wanted: Wanted): Promise<void> {

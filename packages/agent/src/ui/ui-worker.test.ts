@@ -4,6 +4,7 @@ import { HEADERS } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
+import { createUiActions } from "./ui-request.ts";
 import { startUiWorker, type UiWorker } from "./ui-worker.ts";
 import type { UiWorkerOptions } from "./ui-world.ts";
 
@@ -120,6 +121,27 @@ describe("an action", () => {
     await send({ tool_name: "form__fail" });
     const [, last] = await acksUntil(2);
     expect(last).toMatchObject({ status: "done", result_status: "failed", error: expect.stringContaining("no disk") });
+  });
+
+  it("of an agent with an extension is refused, since no layer would guard its tools here", async () => {
+    let runs = 0;
+    await allow("form__count", "inline", () => {
+      runs += 1;
+      return {};
+    });
+    const guard = { name: "guard", entry: null, config: {} };
+    agent = await fx.agent({ worker_target: "ui_worker", extensions: [guard] as never });
+    await worker();
+    const { turn } = await send({ tool_name: "form__count" });
+    const [, last] = await acksUntil(2);
+    expect(last).toMatchObject({ status: "rejected", error_code: "E_EXT_LOAD" });
+    expect(await fx.kernel.reads.turn(fx.project, turn)).toMatchObject({ status: "failed", error_code: "E_EXT_LOAD" });
+    expect(runs).toBe(0);
+
+    agent = await fx.agent({ worker_target: "ui_worker", extensions: [{ ...guard, on_error: "skip" }] as never });
+    await send({ tool_name: "form__count" });
+    expect((await acksUntil(4)).at(-1)).toMatchObject({ status: "done" });
+    expect(runs).toBe(1);
   });
 
   it("whose tool runs elsewhere waits for the report, with a deadline", async () => {
@@ -364,3 +386,48 @@ async function report(callId: string): Promise<void> {
   const content = { status: "success", after_execution: "suspend", result: { found: 1 }, error: null } as const;
   await fx.kernel.report({ project_id: fx.project, tool_call_id: callId, capability: opened.capability, content });
 }
+
+describe("an action that a program asks for", () => {
+  const actions = () => createUiActions({ kernel: fx.kernel, ids: fx.ids });
+  const order = (more: object = {}) => ({
+    project_id: fx.project,
+    channel_id: "public",
+    agent_id: agent,
+    tool_name: "form__save",
+    args: { text: "hi" },
+    ...more,
+  });
+
+  it("is one action with one key, also for another process, and ends with the acknowledgement of the bus", async () => {
+    await worker();
+    const first = await actions().request(order({ idempotency_key: "k" }));
+    const again = await actions().request(order({ idempotency_key: "k" }));
+    expect([first.isNew, again]).toEqual([true, { ...first, isNew: false }]);
+    const [done] = await acksUntil(1);
+    const turn = (await fx.kernel.reads.turn(fx.project, first.agent_turn_id)) as never;
+    const { status, result_status, tool_result_card_id } = done as Ack;
+    expect(await actions().ackOf(turn)).toEqual({ status, result_status, tool_result_card_id });
+    expect(status).toBe("done");
+    await expect(
+      actions().request(order({ idempotency_key: "k", tool_name: "form__save", message_id: "other" })),
+    ).rejects.toMatchObject({ code: "conflict" });
+    await fx.expectSafe();
+  });
+
+  it("is the same from the bus and from a program when both name its message", async () => {
+    await worker();
+    const { turn } = await send({ message_id: "m9" });
+    await acksUntil(2);
+    const again = await actions().request(order({ message_id: "m9" }));
+    expect(again).toEqual({ agent_turn_id: turn, isNew: false });
+  });
+
+  it("is refused with the codes of the acknowledgements", async () => {
+    const refused = (more: object) => expect(actions().request(order(more))).rejects;
+    await refused({ tool_name: "form__secret" }).toMatchObject({ code: "ui_not_allowed" });
+    await refused({ agent_id: "nobody" }).toMatchObject({ code: "agent_not_found" });
+    await refused({ args: {} }).toMatchObject({ code: "invalid_args" });
+    await actions().request(order()); // no worker runs, so it stays
+    await refused({}).toMatchObject({ code: "agent_busy" });
+  });
+});

@@ -8,7 +8,14 @@
 //   U5. stop() takes no more, lets go of what runs after a grace, and retires: others take over from the last commit.
 
 import { type Delivery, keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
-import { decodeJsonMessage, getHeader, HEADERS, parseSubject, SUBJECT_VERSION } from "@tessera/protocol";
+import {
+  decodeJsonMessage,
+  durableOfProject,
+  getHeader,
+  HEADERS,
+  parseSubject,
+  SUBJECT_VERSION,
+} from "@tessera/protocol";
 import { createProjectTools } from "@tessera/tool/catalog";
 import { ackMessage, readUiAction } from "./ui-action.ts";
 import { ackOfEndedTurn, admitUiAction, UI_WORKER_TARGET } from "./ui-admission.ts";
@@ -30,7 +37,6 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
   const lease = await keepWorkerAlive({ ...options, workerTarget: UI_WORKER_TARGET, onWarning });
   const tools = createProjectTools(kernel.reads, onWarning);
   const only = options.project ?? "*";
-  const own = options.project === undefined ? "" : `_${options.project}`;
   const world: UiWorld = { ...options, onWarning, workerId: lease.workerId, tools };
   const stopping = new AbortController();
   /** Agents at work here, and whether their bell rang meanwhile (U2). */
@@ -42,7 +48,7 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
       if (read === null) return delivery.term("the subject is not one of ours");
       const [to, ack] =
         "action" in read
-          ? [read.action, await admitUiAction(world, read.action)]
+          ? [read.action, (await admitUiAction(world, read.action)).ack]
           : [read.address, { status: "rejected" as const, error_code: read.refusal.code, error: read.refusal.message }];
       await bus.publish([ackMessage(to, ack, ids)]);
       delivery.ack();
@@ -92,7 +98,7 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
   const actions: Subscription = await bus.subscribe(
     {
       pattern: `cg.${SUBJECT_VERSION}.${only}.*.cmd.sys.ui.action`,
-      durable: `ui_worker_ui_action_${SUBJECT_VERSION}${own}`,
+      durable: durableOfProject(`ui_worker_ui_action_${SUBJECT_VERSION}`, options.project),
       inFlightMax: IN_FLIGHT_MAX,
     },
     hear,
@@ -100,7 +106,7 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
   const ends = await bus.subscribe(
     {
       pattern: `cg.${SUBJECT_VERSION}.${only}.*.evt.agent.*.task`,
-      durable: `ui_worker_evt_task_${SUBJECT_VERSION}${own}`,
+      durable: durableOfProject(`ui_worker_evt_task_${SUBJECT_VERSION}`, options.project),
       inFlightMax: IN_FLIGHT_MAX,
     },
     hearEnd,
@@ -112,7 +118,7 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
     role: { worker_target: UI_WORKER_TARGET, ...(options.project === undefined ? {} : { project: options.project }) },
     subscribe: {
       pattern: `cg.${SUBJECT_VERSION}.${only}.*.cmd.agent.${UI_WORKER_TARGET}.wakeup`,
-      durable: `ui_worker_wakeup_${UI_WORKER_TARGET}_${SUBJECT_VERSION}${own}`,
+      durable: durableOfProject(`ui_worker_wakeup_${UI_WORKER_TARGET}_${SUBJECT_VERSION}`, options.project),
       inFlightMax: IN_FLIGHT_MAX,
     },
     handler(delivery) {

@@ -1,6 +1,6 @@
 // What the UI worker needs from outside, in one record that its files pass on.
 
-import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
+import type { Bus, Clock, Ids, Kernel, WhileAtWork } from "@tessera/kernel";
 import type { ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
 import type { ProjectTools } from "@tessera/tool/catalog";
 
@@ -18,6 +18,8 @@ export interface UiWorkerOptions {
   /** Actions whose tools run here at once. */
   readonly concurrencyMax?: number;
   readonly leaseMs?: number;
+  /** Around all that is run of an action. */
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
   readonly onProgress?: (toolCallId: string, update: ToolProgress) => void;
   readonly onWarning?: (warning: string) => void;

@@ -107,13 +107,13 @@ export class Dispatcher {
   }
 
   #groupFor({ durable, pattern }: SubscribeOptions): Group {
-    const isBroadcast = readPattern(pattern).category === "str";
+    const isBroadcast = readPattern(pattern).category === "str" || durable === undefined;
     const known = isBroadcast ? undefined : this.#durables.get(durable);
     if (known !== undefined) {
       if (known.pattern === pattern) return known;
       throw new BusError("refused", `the durable ${durable} hears ${known.pattern}, so it cannot hear ${pattern} (D3)`);
     }
-    const group = new Group(durable, pattern, !isBroadcast);
+    const group = new Group(durable ?? pattern, pattern, !isBroadcast);
     if (!isBroadcast) this.#durables.set(durable, group);
     this.#groups.add(group);
     this.#routes.clear();

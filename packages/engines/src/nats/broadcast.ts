@@ -1,7 +1,8 @@
-// A listener of `str` subjects: plain core NATS, everybody hears everything, nothing is repeated.
+// A listener without a durable: plain core NATS, everybody hears everything, nothing is kept or repeated.
 
 import type { NatsConnection, Subscription as NatsSubscription } from "@nats-io/transport-node";
-import type { SubscribeOptions } from "@tessera/kernel/ports";
+import type { BusMessage, SubscribeOptions } from "@tessera/kernel/ports";
+import { HEADERS } from "@tessera/protocol";
 import { ACK_WAIT_MS, Dispatcher } from "../delivery/dispatcher.ts";
 import type { Handler } from "../delivery/group.ts";
 import { localClock } from "../delivery/local-clock.ts";
@@ -10,12 +11,18 @@ import { decodeMessage } from "./message.ts";
 
 export class Broadcast {
   readonly #pattern: string;
+  readonly #storeId: string | undefined;
   readonly #dispatcher: Dispatcher;
   #attachedTo: NatsConnection | null = null;
   #subscription: NatsSubscription | null = null;
 
-  constructor(options: SubscribeOptions, handler: Handler, warnings: Warnings) {
+  constructor(
+    options: SubscribeOptions & { readonly storeId: string | undefined },
+    handler: Handler,
+    warnings: Warnings,
+  ) {
     this.#pattern = options.pattern;
+    this.#storeId = options.storeId;
     // Its own dispatcher: the broker already decided that this listener hears the message.
     this.#dispatcher = new Dispatcher({
       ackWaitMs: ACK_WAIT_MS,
@@ -32,11 +39,17 @@ export class Broadcast {
     this.#attachedTo = nc;
     this.#subscription = nc.subscribe(this.#pattern, {
       callback: (error, msg) => {
-        if (error === null) this.#dispatcher.accept(decodeMessage(msg));
+        if (error === null) this.#accept(decodeMessage(msg));
       },
     });
     // Only behind a round trip is it sure that the next publish of anybody is heard.
     await nc.flush().catch(() => {});
+  }
+
+  /** Messages of another store are passed over (durable-owner.ts, O2); a bundle of wakeups is heard as its first one. */
+  #accept(message: BusMessage): void {
+    const from = message.headers[HEADERS.store_id];
+    if (from === undefined || this.#storeId === undefined || from === this.#storeId) this.#dispatcher.accept(message);
   }
 
   async stop(): Promise<void> {

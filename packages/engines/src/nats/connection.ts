@@ -38,7 +38,12 @@ export interface ConnectionOptions {
 }
 
 /** Below the library's own prefix every user of an account could hear every other one's replies. */
-export function inboxOf({ inboxPrefix, user }: Pick<ConnectionOptions, "inboxPrefix" | "user">): string | undefined {
+export function inboxOf({
+  inboxPrefix,
+  user,
+}: {
+  readonly [N in "inboxPrefix" | "user"]?: string | undefined;
+}): string | undefined {
   return inboxPrefix ?? (user === undefined ? undefined : `_INBOX_${safeLabel(user)}`);
 }
 

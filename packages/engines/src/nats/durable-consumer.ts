@@ -4,28 +4,37 @@
 //       So a wiped broker, a deleted stream and a deleted durable are the same case.
 //   V2. Unanswered deliveries are counted over connections: a handler that outlives one still holds its place.
 //   V3. `stop` resolves when no handler runs and nothing can arrive.
+//   V4. It pulls from the durable of its store (durable-owner.ts) and looks again whose that is every LOOK_AGAIN_MS, or when
+//       it hears a message of another store.
 
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection, Subscription as NatsSubscription } from "@nats-io/transport-node";
 import type { Delivery } from "@tessera/kernel/ports";
-import type { StreamSpec } from "@tessera/protocol";
+import { HEADERS, type StreamSpec } from "@tessera/protocol";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import { IN_FLIGHT_DEFAULT, THROW_DELAYS_MS } from "../delivery/dispatcher.ts";
 import type { Handler } from "../delivery/group.ts";
 import type { Warnings } from "../delivery/warnings.ts";
 import { unbundle } from "./bundle.ts";
 import { describe } from "./connection.ts";
+import { DurableOwner } from "./durable-owner.ts";
 import { LateAcks } from "./late-acks.ts";
 import { type DeliveryOwner, NatsDelivery } from "./nats-delivery.ts";
 import { Pull } from "./pull.ts";
-import { type DurableSpec, ensureDurable, ensureStream } from "./topology.ts";
+import { type DurableSpec, durableName, ensureDurable, ensureStream, hasChangedHands } from "./topology.ts";
 
 /** A pull that lived this long was healthy. */
 const HEALTHY_MS = 5_000;
+const LOOK_AGAIN_MS = 30_000;
+const CHANGED_HANDS = "the durable serves another store now";
+/** Between two looks, however many messages of other stores are heard. */
+const LOOK_PAUSE_MS = 1_000;
 
 export interface DurableConsumerOptions {
   readonly stream: StreamSpec;
   readonly durable: string;
+  /** Undefined: this is an executor that is no part of a store. */
+  readonly storeId: string | undefined;
   readonly pattern: string;
   readonly inFlightMax: number | undefined;
   readonly inboxPrefix: string | undefined;
@@ -37,6 +46,7 @@ export class DurableConsumer implements DeliveryOwner {
   readonly #options: DurableConsumerOptions;
   readonly #handler: Handler;
   readonly #inFlightMax: number;
+  readonly #owner: DurableOwner;
   readonly #stopping = new AbortController();
   readonly #loops = new Set<Promise<void>>();
   #pull: Pull | null = null;
@@ -47,11 +57,18 @@ export class DurableConsumer implements DeliveryOwner {
   #streamMade: string | null = null;
   #lastSequence = 0;
   #whenIdle: (() => void) | null = null;
+  #heardAnother: () => void = () => {};
 
   constructor(options: DurableConsumerOptions, handler: Handler) {
     this.#options = options;
     this.#handler = handler;
     this.#inFlightMax = Math.max(1, options.inFlightMax ?? IN_FLIGHT_DEFAULT);
+    this.#owner = new DurableOwner(options.storeId, options.durable, durableName);
+  }
+
+  /** The store that has the published name of this durable; null: this one. */
+  get neighbour(): string | null {
+    return this.#owner.neighbour;
   }
 
   /** Takes up work on a new connection. Resolves after the first attempt, well or not; the loop goes on by itself. */
@@ -80,8 +97,10 @@ export class DurableConsumer implements DeliveryOwner {
   }
 
   givenUp({ subject, deliveries }: NatsDelivery): void {
-    const { durable, warnings } = this.#options;
-    warnings.tell(`the durable ${durable} gave up a message on ${subject} after ${deliveries} deliveries`);
+    const { name: durable } = this.#owner;
+    this.#options.warnings.tell(
+      `the durable ${durable} gave up a message on ${subject} after ${deliveries} deliveries`,
+    );
   }
 
   get #warningKey(): string {
@@ -92,16 +111,19 @@ export class DurableConsumer implements DeliveryOwner {
     const { durable, warnings } = this.#options;
     const { signal } = this.#stopping;
     const jsm = await jetstreamManager(nc, { checkAPI: false });
-    const stranded = this.#warnOfStranded(nc);
     for (let failures = 0; !signal.aborted && !nc.isClosed(); failures++) {
       try {
         await this.#ensure(jsm);
         if (signal.aborted || nc.isClosed()) break;
         const since = performance.now();
-        const ended = this.#startPull(nc);
+        const ended = this.#startPull(nc, jsm);
         onFirstAttempt();
         const reason = await ended;
         if (signal.aborted || nc.isClosed()) break;
+        if (reason === CHANGED_HANDS) {
+          failures = -1;
+          continue;
+        }
         // What ended a healthy pull is new, and the first repair should be quick.
         if (performance.now() - since > HEALTHY_MS) failures = 0;
         warnings.raise(this.#warningKey, `the durable ${durable} was interrupted: ${reason}`);
@@ -112,13 +134,13 @@ export class DurableConsumer implements DeliveryOwner {
       onFirstAttempt();
       await pause(pauseMs(failures), signal);
     }
-    if (!nc.isClosed()) stranded.unsubscribe();
     onFirstAttempt();
   }
 
   /** A process that dies three times with a message in hand leaves it stranded in the stream; only the broker notices. */
   #warnOfStranded(nc: NatsConnection): NatsSubscription {
-    const { stream, durable, warnings } = this.#options;
+    const { stream, warnings } = this.#options;
+    const durable = this.#owner.name;
     return nc.subscribe(`$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.${stream.name}.${durable}`, {
       queue: durable,
       callback: (error, msg) => {
@@ -139,26 +161,55 @@ export class DurableConsumer implements DeliveryOwner {
     if (made !== this.#streamMade) this.#lastSequence = 0; // another stream counts anew
     this.#streamMade = made;
     const startSequence = this.#lastSequence + 1;
-    const spec: DurableSpec = { stream, name: durable, pattern, inFlightMax: this.#inFlightMax, startSequence };
-    if ((await ensureDurable(jsm, spec)) === "refiltered") warnings.tell(`the durable ${durable} now hears ${pattern}`);
+    const { name, neighbour } = this.#owner;
+    const did = await ensureDurable(jsm, { ...this.#spec, startSequence });
+    if (did === "refiltered") warnings.tell(`the durable ${durable} now hears ${pattern}`);
+    if (this.#owner.neighbour !== null && this.#owner.neighbour !== neighbour) {
+      const says = `the durable ${durable} serves ${this.#owner.neighbour}, another store on this broker`;
+      warnings.tell(`${says}; this store pulls from ${this.#owner.name}`);
+    } else if (this.#owner.name !== name) warnings.tell(`the durable ${durable} serves this store now`);
     warnings.clear(this.#warningKey);
   }
 
+  get #spec(): Omit<DurableSpec, "startSequence"> {
+    const { stream, pattern } = this.#options;
+    return { stream, owner: this.#owner, pattern, inFlightMax: this.#inFlightMax };
+  }
+
+  /** V4. Resolves when the durable is another store's now, or this one's again; never if it stays. */
+  async #changedHands(jsm: JetStreamManager, signal: AbortSignal): Promise<void> {
+    if (this.#options.storeId === undefined) return await new Promise(() => {});
+    while (!signal.aborted) {
+      const heard = new Promise<void>((resolve) => (this.#heardAnother = resolve));
+      await Promise.race([pause(LOOK_AGAIN_MS, signal), heard.then(() => pause(LOOK_PAUSE_MS, signal))]);
+      if (!signal.aborted && (await hasChangedHands(jsm, this.#spec).catch(() => false))) return;
+    }
+    return await new Promise(() => {});
+  }
+
   /** Resolves with the reason when pulling over this connection came to an end. */
-  async #startPull(nc: NatsConnection): Promise<string> {
+  async #startPull(nc: NatsConnection, jsm: JetStreamManager): Promise<string> {
     const acks = new LateAcks(nc);
     this.#acks = acks;
     const pull = new Pull({
       nc,
       inboxPrefix: this.#options.inboxPrefix,
       stream: this.#options.stream.name,
-      durable: this.#options.durable,
+      durable: this.#owner.name,
       freeHands: () => this.#inFlightMax - this.#unanswered,
       inFlightMax: this.#inFlightMax,
       onMessage: (msg) => this.#hear(new NatsDelivery(msg, nc, acks, this)),
     });
     this.#pull = pull;
-    const reason = await Promise.race([pull.ended, nc.closed().then(() => "the connection was closed")]);
+    const stranded = this.#warnOfStranded(nc);
+    const looking = new AbortController();
+    const reason = await Promise.race([
+      pull.ended,
+      nc.closed().then(() => "the connection was closed"),
+      this.#changedHands(jsm, looking.signal).then(() => CHANGED_HANDS),
+    ]);
+    looking.abort();
+    if (!nc.isClosed()) stranded.unsubscribe();
     if (this.#pull === pull) this.#pull = null;
     await pull.stop();
     return reason;
@@ -168,6 +219,11 @@ export class DurableConsumer implements DeliveryOwner {
   #hear(delivery: NatsDelivery): void {
     this.#unanswered += 1;
     if (delivery.deliveries === 1) this.#lastSequence = delivery.sequence;
+    if (this.#owner.isForAnother(delivery.headers[HEADERS.store_id])) {
+      delivery.ack();
+      this.#heardAnother(); // V4
+      return;
+    }
     for (const part of unbundle(delivery)) this.#run(part);
   }
 

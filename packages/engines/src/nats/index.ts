@@ -1,11 +1,13 @@
 // The NATS bus: for many processes and foreign executors. Commands and events pass through JetStream streams and are
 // shared by durables; `str` subjects are plain core NATS.
 //
-//   N1. Publishing is a core publish into the stream's subjects: no answer is awaited, because the bus only rings (P2).
+//   N1. Publishing is a core publish into the stream's subjects: no answer is awaited, because the bus only rings (P2). A sample
+//       is answered all the same, so that a stream that takes nothing is known (publish-acks.ts).
 //   N2. Nothing waits for the broker: opening and subscribing work without it and take effect when it is there;
 //       publishing while it is away is refused at once.
 //   N3. Whatever is missing on the broker is made again (topology.ts, durable-consumer.ts, stream-keeper.ts).
 //   N4. A connection counts once the streams were looked after: before that, a publish would vanish without a word.
+//   N6. What a store rings for names the store (durable-owner.ts); `str` messages carry no headers (reference §1.2).
 //   N5. Bytes on their way to the broker are bounded: past the limit, publish waits for a round trip.
 
 import type { NatsConnection } from "@nats-io/transport-node";
@@ -27,14 +29,19 @@ import { bundleWakeups } from "./bundle.ts";
 import { Connection, type ConnectionOptions, inboxOf } from "./connection.ts";
 import { DurableConsumer } from "./durable-consumer.ts";
 import { type EncodedMessage, encodeMessage } from "./message.ts";
+import { PublishAcks } from "./publish-acks.ts";
 import { StreamKeeper } from "./stream-keeper.ts";
-import { durableName, streamOf } from "./topology.ts";
+import { streamOf } from "./topology.ts";
+
+export { type DurableLook, lookAtDurables } from "./look-at-durables.ts";
 
 const UNFLUSHED_BYTES_MAX = 4 * 1_048_576;
 /** A bundle is some ten thousand bytes; a broker that takes much less gets each wakeup alone. */
 const BUNDLING_BYTES_MIN = 131_072;
 
 export interface NatsBusOptions extends ConnectionOptions {
+  /** Whose messages these are. Without it, this is an executor that is no part of a store. */
+  readonly storeId?: string | undefined;
   /** Copies of each stream that this bus creates; 1 unless the broker is a cluster. */
   readonly streamReplicas?: number;
   /** Hears each warning once, when it starts. */
@@ -52,6 +59,7 @@ class NatsBus implements Bus {
   readonly #warnings: Warnings;
   readonly #connection: Connection;
   readonly #streamKeeper: StreamKeeper;
+  readonly #acks: PublishAcks;
   readonly #listeners = new Set<DurableConsumer | Broadcast>();
   readonly #patterns = new Map<string, { pattern: string; members: number }>();
   #unflushedBytes = 0;
@@ -62,10 +70,17 @@ class NatsBus implements Bus {
   #closed: Promise<void> | null = null;
 
   constructor(options: NatsBusOptions) {
-    const { streamReplicas, onWarning, ...connection } = options;
+    const { storeId: _, streamReplicas, onWarning, ...connection } = options;
     this.#options = options;
     this.#warnings = new Warnings(onWarning ?? (() => {}));
     this.#streamKeeper = new StreamKeeper(streamReplicas ?? 1, this.#warnings);
+    this.#acks = new PublishAcks({
+      inboxPrefix: inboxOf(options),
+      warnings: this.#warnings,
+      onTaken: () => {
+        this.#connections += 1; // what was refused meanwhile is lost like what a broker lost
+      },
+    });
     this.#connection = new Connection(connection, this.#warnings, (nc) => this.#onUp(nc));
   }
 
@@ -84,32 +99,38 @@ class NatsBus implements Bus {
     const encoded = sent.map((message) => this.#encode(message));
     const nc = this.#usable;
     if (nc === null) throw new BusError("disconnected", "cannot publish: no connection to NATS");
-    for (const { subject, data, publishOptions, bytes } of encoded) {
-      nc.publish(subject, data, publishOptions);
-      this.#unflushedBytes += bytes;
+    let refusal: string | null = null;
+    for (const message of encoded) {
+      const refused = this.#acks.publish(nc, message);
+      if (refused === null) this.#unflushedBytes += message.bytes;
+      else refusal = refused;
     }
+    if (refusal !== null) throw new BusError("refused", `cannot publish: ${refusal}`);
     if (this.#unflushedBytes > UNFLUSHED_BYTES_MAX) await this.#flush(nc); // N5
   }
 
   async subscribe(options: SubscribeOptions, handler: Handler): Promise<Subscription> {
     if (this.#closed !== null) throw new BusError("closed", "cannot subscribe: the bus is closed");
     const parts = readPattern(options.pattern);
-    const listener =
-      parts.category === "str"
-        ? new Broadcast(options, handler, this.#warnings)
-        : new DurableConsumer(
-            {
-              stream: streamOf(parts),
-              durable: durableName(options.durable),
-              pattern: options.pattern,
-              inFlightMax: options.inFlightMax,
-              inboxPrefix: inboxOf(this.#options),
-              streamReplicas: this.#options.streamReplicas ?? 1,
-              warnings: this.#warnings,
-            },
-            handler,
-          );
-    const leave = parts.category === "str" ? () => {} : this.#joinDurable(options);
+    const { storeId } = this.#options;
+    const { durable } = options;
+    const isBroadcast = parts.category === "str" || durable === undefined;
+    const listener = isBroadcast
+      ? new Broadcast({ ...options, storeId }, handler, this.#warnings)
+      : new DurableConsumer(
+          {
+            stream: streamOf(parts),
+            durable,
+            storeId,
+            pattern: options.pattern,
+            inFlightMax: options.inFlightMax,
+            inboxPrefix: inboxOf(this.#options),
+            streamReplicas: this.#options.streamReplicas ?? 1,
+            warnings: this.#warnings,
+          },
+          handler,
+        );
+    const leave = isBroadcast ? () => {} : this.#joinDurable(durable, options.pattern);
     this.#listeners.add(listener);
     const nc = this.#connection.current;
     if (nc !== null) await listener.attach(nc);
@@ -126,7 +147,16 @@ class NatsBus implements Bus {
   }
 
   health(): BusHealth {
-    return { connected: this.#usable !== null, connections: this.#connections, warnings: this.#warnings.list() };
+    const { refuses } = this.#acks;
+    const listeners = [...this.#listeners];
+    const met = listeners.map((listener) => (listener instanceof DurableConsumer ? listener.neighbour : null));
+    return {
+      connected: this.#usable !== null,
+      connections: this.#connections,
+      ...(refuses === undefined ? {} : { refuses }),
+      warnings: this.#warnings.list(),
+      neighbours: [...new Set(met.filter((storeId) => storeId !== null))],
+    };
   }
 
   close(): Promise<void> {
@@ -141,6 +171,7 @@ class NatsBus implements Bus {
 
   async #close(): Promise<void> {
     this.#streamKeeper.stop();
+    this.#acks.stop();
     await Promise.all([...this.#listeners].map((listener) => listener.stop()));
     await this.#connection.close();
   }
@@ -148,6 +179,7 @@ class NatsBus implements Bus {
   async #onUp(nc: NatsConnection): Promise<void> {
     this.#messageBytesMax = nc.info?.max_payload ?? MESSAGE_BYTES_MAX;
     this.#unflushedBytes = 0;
+    this.#acks.attach(nc);
     await this.#streamKeeper.attach(nc);
     this.#prepared = nc; // N4
     this.#connections += 1;
@@ -155,8 +187,8 @@ class NatsBus implements Bus {
   }
 
   #encode(message: BusMessage): EncodedMessage {
-    readSubject(message.subject);
-    const encoded = encodeMessage(message);
+    const { category } = readSubject(message.subject);
+    const encoded = encodeMessage(message, category === "str" ? undefined : this.#options.storeId); // N6
     if (encoded.bytes > this.#messageBytesMax) {
       const limit = `${this.#messageBytesMax} are allowed`;
       throw new BusError("too_large", `a message on ${message.subject} has ${encoded.bytes} bytes; ${limit}`);
@@ -174,7 +206,7 @@ class NatsBus implements Bus {
   }
 
   /** One durable has one pattern. Two in one process are a mistake; between processes the newest code rules. */
-  #joinDurable({ durable, pattern }: SubscribeOptions): () => void {
+  #joinDurable(durable: string, pattern: string): () => void {
     const known = this.#patterns.get(durable) ?? { pattern, members: 0 };
     if (known.pattern !== pattern) {
       throw new BusError("refused", `the durable ${durable} hears ${known.pattern}, so it cannot hear ${pattern}`);

@@ -13,6 +13,7 @@
 import { type Msg, type MsgHdrs, MsgHdrsImpl } from "@nats-io/transport-node";
 import type { BusHeaders, BusMessage } from "@tessera/kernel/ports";
 import { BusError } from "@tessera/kernel/ports";
+import { HEADERS } from "@tessera/protocol";
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const LINE_END = "\r\n";
@@ -39,8 +40,8 @@ export interface EncodedMessage {
 }
 
 /** Throws `refused` for headers that cannot be sent. */
-export function encodeMessage({ subject, headers, data }: BusMessage): EncodedMessage {
-  let text = "";
+export function encodeMessage({ subject, headers, data }: BusMessage, storeId?: string): EncodedMessage {
+  let text = storeId === undefined ? "" : `${HEADERS.store_id}: ${storeId}\r\n`;
   for (const name in headers) {
     const value = headers[name] ?? "";
     if (!NAME.test(name) || ILLEGAL_IN_VALUE.test(value)) {

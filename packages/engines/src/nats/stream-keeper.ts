@@ -1,11 +1,11 @@
-// Keeps the two streams of the current version in being, for the sake of publishers.
+// Keeps the streams in being that messages of ours are for, for the sake of publishers.
 //
 // A publisher needs no answer from the stream (P2), so nothing tells it that a stream is gone. A member of a durable
 // would notice and make it again, but a process may only publish, and foreign members may not create streams.
 
 import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
-import { streamsOf } from "@tessera/protocol";
+import { streamsKept } from "@tessera/protocol";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import type { Warnings } from "../delivery/warnings.ts";
 import { describe } from "./connection.ts";
@@ -40,7 +40,7 @@ export class StreamKeeper {
     const jsm = await jetstreamManager(nc, { checkAPI: false });
     for (let failures = 0; !signal.aborted; ) {
       try {
-        for (const stream of streamsOf()) {
+        for (const stream of streamsKept()) {
           const wasThere = this.#seen.has(stream.name);
           await ensureStream(jsm, { stream, replicas: this.#replicas, wasThere, signal });
           this.#seen.add(stream.name);

@@ -1,7 +1,8 @@
 // Streams and durables: what must exist on the broker, made again whenever it is gone.
 //
 //   T1. Idempotent and safe from many processes at once: losing a race to create something is success.
-//   T2. What exists is left as it is, so an operator may tune it; only a durable's filter follows the code.
+//   T2. What exists is left as it is, so an operator may tune it; only a durable's filter and its store (durable-owner.ts)
+//       follow the code.
 //   T3. A role that may not create or look up things is assumed to find them in place.
 //   T4. A durable that lived before continues behind the last message this member saw. Without that, a deleted durable
 //       would repeat every command of the last 24 hours.
@@ -13,6 +14,7 @@ import { createHash } from "node:crypto";
 import {
   AckPolicy,
   type ConsumerConfig,
+  type ConsumerInfo,
   DeliverPolicy,
   DiscardPolicy,
   JetStreamApiCodes,
@@ -27,6 +29,7 @@ import { DURABLE_CHARS_MAX, type StreamSpec, safeLabel, streamsOf } from "@tesse
 import { pause } from "../delivery/backoff.ts";
 import { ACK_WAIT_MS, DELIVER_MAX } from "../delivery/dispatcher.ts";
 import type { PatternParts } from "../delivery/subject.ts";
+import type { DurableOwner } from "./durable-owner.ts";
 
 /** The oldest go first; the database still knows what they rang for. */
 const STREAM_MESSAGES_MAX = 10_000_000;
@@ -34,6 +37,9 @@ const STREAM_MESSAGES_MAX = 10_000_000;
  *  be more than all of them together: the smaller of both would let one slow member stop the others. */
 const MEMBERS_ASSUMED = 64;
 const ACK_PENDING_MIN = 1_000;
+/** A durable of a name of its own is litter sooner: the next process of its store may find the published name free. */
+const OWN_NAME_INACTIVE_MS = 600_000;
+const HASH_CHARS = 24;
 /** Twenty times what was seen to be needed: a large stream takes longer to remove (T5). */
 const DELETION_MS = 1_000;
 /** "The consumer's name or configuration is already in use": another member was faster (T1). */
@@ -42,7 +48,7 @@ const STREAM_EXISTS_CODE = 10_058;
 
 export interface DurableSpec {
   readonly stream: StreamSpec;
-  readonly name: string;
+  readonly owner: DurableOwner;
   readonly pattern: string;
   readonly inFlightMax: number;
   /** Where a durable that has to be made again goes on (T4); 1 is the beginning. */
@@ -56,11 +62,11 @@ export function streamOf({ version, category }: Pick<PatternParts, "version" | "
 }
 
 /** JetStream takes no dots, wildcards, slashes or white space in names. A name that had to be changed gets a part of its
- *  hash, so that `a.b` and `a_b` stay two durables. */
+ *  hash, so that `a.b` and `a_b` stay two durables; so much of it that no two names can be found that meet. */
 export function durableName(name: string): string {
   const legal = safeLabel(name).slice(0, DURABLE_CHARS_MAX);
   if (legal === name && name !== "") return name;
-  return `${legal}_${createHash("sha256").update(name).digest("hex").slice(0, 8)}`;
+  return `${legal}_${createHash("sha256").update(name).digest("hex").slice(0, HASH_CHARS)}`;
 }
 
 export interface StreamWish {
@@ -104,18 +110,55 @@ async function addStream(jsm: JetStreamManager, stream: StreamSpec, replicas: nu
   }
 }
 
+/** Looks whose the durable is (durable-owner.ts), and makes sure of the one that its owner names then. */
 export async function ensureDurable(jsm: JetStreamManager, spec: DurableSpec): Promise<"kept" | "made" | "refiltered"> {
-  const stream = spec.stream.name;
+  const { owner } = spec;
   try {
-    const { config } = await jsm.consumers.info(stream, spec.name);
-    if (config.filter_subject === spec.pattern) return "kept";
-    await jsm.consumers.update(stream, spec.name, { filter_subject: spec.pattern });
-    return "refiltered";
+    const published = await infoOf(jsm, spec, owner.publishedName);
+    owner.look(published, performance.now());
+    const found = owner.name === owner.publishedName ? published : await infoOf(jsm, spec, owner.name);
+    return found === null ? await addDurable(jsm, spec) : await updateDurable(jsm, spec, found);
   } catch (error) {
     if (isForbidden(error)) return "kept"; // T3
-    if (!hasCode(error, [JetStreamApiCodes.ConsumerNotFound])) throw error;
-    return addDurable(jsm, spec);
+    throw error;
   }
+}
+
+/** Whether the owner of the durable is another one than at the last look, or it is gone. Changes nothing on the broker. */
+export async function hasChangedHands(
+  jsm: JetStreamManager,
+  spec: Omit<DurableSpec, "startSequence">,
+): Promise<boolean> {
+  const { owner } = spec;
+  const before = owner.name;
+  try {
+    owner.look(await infoOf(jsm, spec, owner.publishedName), performance.now());
+  } catch (error) {
+    if (!isForbidden(error)) throw error; // T3
+  }
+  return owner.name !== before;
+}
+
+async function infoOf(
+  jsm: JetStreamManager,
+  { stream }: Pick<DurableSpec, "stream">,
+  name: string,
+): Promise<ConsumerInfo | null> {
+  try {
+    return await jsm.consumers.info(stream.name, name);
+  } catch (error) {
+    if (hasCode(error, [JetStreamApiCodes.ConsumerNotFound])) return null;
+    throw error;
+  }
+}
+
+async function updateDurable(jsm: JetStreamManager, spec: DurableSpec, { config }: ConsumerInfo) {
+  const description = spec.owner.described(config.description);
+  const isRefiltered = config.filter_subject !== spec.pattern;
+  if (!isRefiltered && config.description === description) return "kept";
+  const described = description === undefined ? {} : { description };
+  await jsm.consumers.update(spec.stream.name, spec.owner.name, { filter_subject: spec.pattern, ...described });
+  return isRefiltered ? "refiltered" : "kept";
 }
 
 async function addDurable(jsm: JetStreamManager, spec: DurableSpec): Promise<"kept" | "made"> {
@@ -123,21 +166,25 @@ async function addDurable(jsm: JetStreamManager, spec: DurableSpec): Promise<"ke
     await jsm.consumers.add(spec.stream.name, durableConfig(spec));
     return "made";
   } catch (error) {
-    if (isForbidden(error) || hasCode(error, CONSUMER_EXISTS_CODES)) return "kept"; // T1, T3
+    if (hasCode(error, CONSUMER_EXISTS_CODES)) return "kept"; // T1
     throw error;
   }
 }
 
 function durableConfig(spec: DurableSpec): Partial<ConsumerConfig> {
+  const { owner } = spec;
+  const description = owner.described(undefined);
+  const isPublished = owner.name === owner.publishedName;
   return {
-    durable_name: spec.name,
+    durable_name: owner.name,
+    ...(description === undefined ? {} : { description }),
     ack_policy: AckPolicy.Explicit,
     ack_wait: nanos(ACK_WAIT_MS),
     max_deliver: DELIVER_MAX,
     filter_subject: spec.pattern,
     max_ack_pending: Math.max(ACK_PENDING_MIN, spec.inFlightMax * MEMBERS_ASSUMED),
     // Once the stream has forgotten everything the durable waited for, the durable itself is litter.
-    inactive_threshold: nanos(spec.stream.max_age_ms),
+    inactive_threshold: nanos(isPublished ? spec.stream.max_age_ms : OWN_NAME_INACTIVE_MS),
     ...(spec.startSequence > 1
       ? { deliver_policy: DeliverPolicy.StartSequence, opt_start_seq: spec.startSequence } // T4
       : { deliver_policy: DeliverPolicy.All }),

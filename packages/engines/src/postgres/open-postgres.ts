@@ -12,6 +12,9 @@
 //       Inside `transaction` nothing is repeated, because the work around the statement would have to be, too.
 //   G5. A peer that went silent is noticed: every `query` has a deadline on the server and a later one here.
 //   G6. `close` says goodbye and does not wait for ever: a silent peer never hangs up.
+//   G7. A statement waits for a lock for LOCK_TIMEOUT_MS, an impatient one for IMPATIENT_LOCK_MS; a script and a transaction, which may
+//       be a migration, for longer. Impatient statements have connections of their own, few and only while they are needed, so
+//       that locked rows cost the others none.
 
 import { setTimeout as delay } from "node:timers/promises";
 import { type Database, DatabaseError, type Row, type Statements } from "@tessera/kernel/ports";
@@ -27,6 +30,7 @@ export interface PostgresOptions {
   readonly applicationName?: string;
   /** Deadline of one `query`; scripts and transactions have none. */
   readonly statementTimeoutMs?: number;
+  /** Of one `query` (G7). */
   readonly lockTimeoutMs?: number;
   /** Hears about connections that broke and statements that were repeated. */
   readonly onWarning?: (message: string, cause: unknown) => void;
@@ -38,7 +42,12 @@ const RETRIES_MAX = 5;
 const RETRY_DELAY_MS = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-const LOCK_TIMEOUT_MS = 10_000;
+/** More than the deadlock_timeout of PostgreSQL (1 s): a deadlock is found as one and repeated, not told as a locked row. */
+const LOCK_TIMEOUT_MS = 1_500;
+const IMPATIENT_LOCK_MS = 50;
+const IMPATIENT_POOL_MAX = 2;
+/** Two that migrate at once wait for one another. */
+const TRANSACTION_LOCK_TIMEOUT_MS = 10_000;
 const IDLE_IN_TRANSACTION_MS = 60_000;
 const IDLE_CONNECTION_MS = 30_000;
 const KEEP_ALIVE_MS = 10_000;
@@ -61,8 +70,13 @@ export async function openPostgres(options: PostgresOptions): Promise<Database> 
 
 class PostgresDatabase implements Database {
   readonly capabilities = { engine: "postgres", batchesInFlight: 2, roles: true } as const;
+  readonly impatient: Pick<Statements, "query"> = {
+    query: (text, values = []) => this.#track(() => this.#query(this.#impatientPool, text, values)),
+  };
   readonly #pool: pg.Pool;
+  readonly #impatientPool: pg.Pool;
   readonly #statementTimeoutMs: number;
+  readonly #lockTimeoutMs: number;
   readonly #warn: (message: string, cause: unknown) => void;
   readonly #names = new Map<string, string>();
   readonly #open = new Set<pg.ClientBase>();
@@ -71,18 +85,31 @@ class PostgresDatabase implements Database {
 
   constructor(options: PostgresOptions) {
     this.#statementTimeoutMs = milliseconds(options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS);
+    this.#lockTimeoutMs = milliseconds(options.lockTimeoutMs ?? LOCK_TIMEOUT_MS);
     this.#warn = options.onWarning ?? (() => {});
+    const { poolMax = POOL_MAX } = options;
+    this.#pool = this.#newPool(options, { max: poolMax, lockTimeoutMs: this.#lockTimeoutMs });
+    this.#impatientPool = this.#newPool(options, {
+      max: Math.min(poolMax, IMPATIENT_POOL_MAX),
+      lockTimeoutMs: IMPATIENT_LOCK_MS,
+    });
+  }
+
+  #newPool(
+    { url, applicationName = "tessera" }: PostgresOptions,
+    { max, lockTimeoutMs }: { readonly max: number; readonly lockTimeoutMs: number },
+  ): pg.Pool {
     const settings = [
       VALUE_SETTINGS,
       `set statement_timeout = ${this.#statementTimeoutMs}`,
-      `set lock_timeout = ${milliseconds(options.lockTimeoutMs ?? LOCK_TIMEOUT_MS)}`,
+      `set lock_timeout = ${lockTimeoutMs}`,
       `set idle_in_transaction_session_timeout = ${IDLE_IN_TRANSACTION_MS}`,
       "set jit = off",
     ].join("; ");
-    this.#pool = new pg.Pool({
-      connectionString: options.url,
-      max: options.poolMax ?? POOL_MAX,
-      application_name: options.applicationName ?? "tessera",
+    const pool = new pg.Pool({
+      connectionString: url,
+      max,
+      application_name: applicationName,
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       idleTimeoutMillis: IDLE_CONNECTION_MS,
       keepAlive: true,
@@ -95,7 +122,8 @@ class PostgresDatabase implements Database {
         await client.query({ text: settings, query_timeout: CONNECT_TIMEOUT_MS } as pg.QueryConfig); // G5
       },
     });
-    this.#pool.on("error", () => {}); // G3; the client's own listener has warned already
+    pool.on("error", () => {}); // G3; the client's own listener has warned already
+    return pool;
   }
 
   /** Connects once, so that a wrong address or an old server is found at the start. */
@@ -107,7 +135,7 @@ class PostgresDatabase implements Database {
   }
 
   query<R extends Row = Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    return this.#track(() => this.#query<R>(text, values));
+    return this.#track(() => this.#query<R>(this.#pool, text, values));
   }
 
   script(text: string): Promise<void> {
@@ -123,10 +151,10 @@ class PostgresDatabase implements Database {
     return this.#closed;
   }
 
-  async #query<R extends Row>(text: string, values: readonly unknown[]): Promise<R[]> {
+  async #query<R extends Row>(pool: pg.Pool, text: string, values: readonly unknown[]): Promise<R[]> {
     const statement = { text, values: encodeValues(values), timeoutMs: this.#statementTimeoutMs };
     for (let attempt = 1; ; attempt++) {
-      const client = await this.#connect();
+      const client = await connect(pool);
       try {
         const rows = await run(client, { ...statement, name: this.#nameOf(text) });
         assertNoTransaction(client);
@@ -145,16 +173,20 @@ class PostgresDatabase implements Database {
 
   async #script(text: string): Promise<void> {
     await this.#withClient(async (client) => {
-      await sent(client.query("set statement_timeout = 0"));
+      await sent(client.query(`set statement_timeout = 0; set lock_timeout = ${TRANSACTION_LOCK_TIMEOUT_MS}`)); // G7
       await sent(client.query(text)); // the simple protocol: the whole text is one implicit transaction
       assertNoTransaction(client);
-      await sent(client.query(`set statement_timeout = ${this.#statementTimeoutMs}`));
+      await sent(
+        client.query(`set statement_timeout = ${this.#statementTimeoutMs}; set lock_timeout = ${this.#lockTimeoutMs}`),
+      );
     });
   }
 
   async #transaction<T>(work: (tx: Statements) => Promise<T>): Promise<T> {
     return await this.#withClient(async (client) => {
-      await sent(client.query("begin; set local statement_timeout = 0"));
+      await sent(
+        client.query(`begin; set local statement_timeout = 0; set local lock_timeout = ${TRANSACTION_LOCK_TIMEOUT_MS}`),
+      );
       const runner: StatementRunner = {
         query: (text, values) => sent(run(client, { text, values: encodeValues(values) })),
         script: async (text) => void (await sent(client.query(text))),
@@ -171,7 +203,7 @@ class PostgresDatabase implements Database {
   /** The pool would forget those who still wait for a connection, and its clients before their sockets are closed. */
   async #end(): Promise<void> {
     await Promise.allSettled(this.#running);
-    await this.#pool.end();
+    await Promise.all([this.#pool.end(), this.#impatientPool.end()]);
     await Promise.all([...this.#open].map(hungUp));
   }
 
@@ -186,17 +218,9 @@ class PostgresDatabase implements Database {
     }
   }
 
-  async #connect(): Promise<pg.PoolClient> {
-    try {
-      return await this.#pool.connect();
-    } catch (error) {
-      throw toDatabaseError(error, "connecting", "cannot connect to PostgreSQL");
-    }
-  }
-
   /** For scripts and transactions. They fail rarely, so a failed one always costs its connection (G2). */
   async #withClient<T>(work: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#connect();
+    const client = await connect(this.#pool);
     let isDone = false;
     try {
       const result = await work(client);
@@ -215,6 +239,14 @@ class PostgresDatabase implements Database {
     const name = `t${this.#names.size}`;
     this.#names.set(text, name);
     return name;
+  }
+}
+
+async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw toDatabaseError(error, "connecting", "cannot connect to PostgreSQL");
   }
 }
 

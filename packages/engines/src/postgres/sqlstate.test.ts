@@ -14,7 +14,7 @@ test.each([
   ["53300", "unavailable"],
   ["40001", "retryable"],
   ["40P01", "retryable"],
-  ["55P03", "retryable"],
+  ["55P03", "locked"],
   ["53100", "exhausted"],
   ["53200", "exhausted"],
   ["42501", "forbidden"],

@@ -8,6 +8,7 @@ import { DatabaseError, type DatabaseErrorKind } from "@tessera/kernel/ports";
 
 const KIND_BY_SQLSTATE: ReadonlyMap<string, DatabaseErrorKind> = new Map<string, DatabaseErrorKind>([
   ["08P01", "statement"], // protocol_violation: a wrong number of values
+  ["25006", "read_only"], // read_only_sql_transaction: a standby, or a server that was told to take no writes
   ["25P03", "connection_lost"], // idle_in_transaction_session_timeout
   ["57P01", "connection_lost"], // admin_shutdown
   ["57P02", "connection_lost"], // crash_shutdown
@@ -17,7 +18,7 @@ const KIND_BY_SQLSTATE: ReadonlyMap<string, DatabaseErrorKind> = new Map<string,
   ["53300", "unavailable"], // too_many_connections
   ["40001", "retryable"], // serialization_failure
   ["40P01", "retryable"], // deadlock_detected
-  ["55P03", "retryable"], // lock_not_available
+  ["55P03", "locked"], // lock_not_available
   ["53100", "exhausted"], // disk_full
   ["53200", "exhausted"], // out_of_memory
   ["42501", "forbidden"], // insufficient_privilege

@@ -12,7 +12,7 @@ import { VirtualClock, waitFor } from "@tessera/testkit";
 import type { JsonObject } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Bench, startBench } from "../../test/builtin-bench.ts";
-import { probeShell, type ShellStatus } from "./shell-probe.ts";
+import { probeShell, type ShellStatus } from "../shell/probe.ts";
 
 const status = await probeShell({ allowUnconfinedShell: true }, systemClock);
 const hasSandbox = status.kind === "confined";
@@ -92,6 +92,7 @@ describe.each(MODES)("bash, %s,", (mode) => {
       signal: null,
       timedOut: false,
       outputLimitExceeded: false,
+      limitExceeded: null,
     });
   });
 
@@ -233,7 +234,7 @@ describe.each(MODES)("a command that does not end, %s,", (mode) => {
     );
     expect(result).toMatchObject({ stdout: "done\n", exitCode: 0 });
     expect(result.durationMs).toBeLessThan(5_000);
-    // Unconfined it lives on until its 31 seconds are over; shell-run.ts R2 says so.
+    // Unconfined it lives on until its 31 seconds are over; shell/run.ts R2 says so.
     if (mode === "confined") await waitFor(() => !isAlive(sleep), { what: "the daemon to be dead" });
   });
 
@@ -324,7 +325,7 @@ describe.runIf(hasSandbox)("confined, a command", () => {
     );
     const [processes, , capabilities, environ, last] = String(stdout).trim().split("\n");
     expect(Number(processes)).toBeLessThan(12);
-    // None, or the one to write the workdir's files where this process is root (shell-sandbox.ts S4).
+    // None, or the one to write the workdir's files where this process is root (shell/sandbox.ts S4).
     expect(capabilities).toMatch(/^CapEff:\s+000000000000000[02]$/);
     expect(environ).toBe("0");
     expect(last).toBe("alive");

@@ -1,4 +1,4 @@
-// bash: a command line or a script of the workdir. shell-sandbox.ts says what they can reach.
+// bash: a command line or a script of the workdir. shell/sandbox.ts says what they can reach.
 //
 //   B1. Without a sandbox, and without the operator's leave, both exports answer `forbidden` and say why.
 //   B2. The environment is PATH, HOME (the workdir), LANG and the argument `env`; nothing of this process's. Variables that
@@ -19,9 +19,9 @@ import {
   ToolError,
 } from "@tessera/tool";
 import { isEnvName } from "@tessera/tool/catalog";
-import { probeShell, type ShellOptions, type ShellStatus, setupOf } from "./shell-probe.ts";
-import { runShell } from "./shell-run.ts";
-import { planSpawn } from "./shell-sandbox.ts";
+import { probeShell, type ShellOptions, type ShellStatus, setupOf } from "../shell/probe.ts";
+import { runShell } from "../shell/run.ts";
+import { planSpawn } from "../shell/sandbox.ts";
 import { openDirectory, openFile, pathOf, resolveInside } from "./workdir-path.ts";
 
 const ERROR_MESSAGE_LIMIT = 1_200;
@@ -69,8 +69,10 @@ export function bashTools(options: BashOptions, clock: Clock): readonly Register
     const cwd = await resolveInside(ctx.workdir, job.cwd);
     await (await openDirectory(cwd, { create: false })).close();
     const workdir = await realpath(ctx.workdir);
-    const plan = planSpawn(setupOf(options, status.kind), { ...job, workdir, cwd: pathOf(cwd), env: variables });
-    const outcome = await runShell(plan, { timeoutMs: job.timeoutMs, signal: ctx.signal, clock });
+    const setup = setupOf(options, status.kind);
+    const plan = planSpawn(setup, { ...job, workdir, cwd: pathOf(cwd), env: variables });
+    const { limits } = setup;
+    const outcome = await runShell(plan, { timeoutMs: job.timeoutMs, signal: ctx.signal, clock, limits });
     return { cwd: cwd.shown, ...outcome };
   };
 

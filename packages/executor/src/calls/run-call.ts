@@ -1,6 +1,6 @@
 // Takes one opened call to its end: run, heartbeat, report. The same for a command from the bus and a claim over HTTP.
 //
-//   C1. While the tool runs and until its report is answered the lease is held (call-lease.ts). Once it is lost the run is
+//   C1. While the tool runs and until its report is answered the lease is held (the kernel's holdLease). Once it is lost the run is
 //       aborted and nothing is reported: somebody else decides what became of the call.
 //   C2. A result is brought home for as long as the lease can be renewed (the kernel's reportPatiently), which ends when the
 //       call is settled without it.
@@ -10,13 +10,13 @@ import {
   type CallHold,
   type Clock,
   type ExecutorPort,
+  holdLease,
   type OpenedCall,
   type ReportOutcome,
   reportPatiently,
 } from "@tessera/kernel";
 import { buildErrorResultFromException, CGError, isJsonObject, type ToolResultContent } from "@tessera/protocol";
 import type { RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
-import { holdLease } from "./call-lease.ts";
 
 /** What of the kernel, or of the HTTP edge in front of it, a run needs. */
 export type CallPort = Pick<ExecutorPort, "renewCall" | "report">;
@@ -27,6 +27,8 @@ export interface RunCallOptions extends Omit<RunOptions, "signal"> {
   readonly clock: Clock;
   readonly principal?: string;
   readonly leaseMs?: number;
+  /** When the call was asked for: its lease runs from then. */
+  readonly askedAtMs?: number;
   /** The host is going away (C3). */
   readonly stopping?: AbortSignal;
   readonly onWarning: (warning: string) => void;

@@ -16,6 +16,7 @@ import {
   type Mistake,
   mistakeOf,
   readToolBundle,
+  type UnreadResource,
 } from "@tessera/tool/resources";
 import { loadApis } from "../openapi/bundle-apis.ts";
 import type { IsolatedHost } from "../placements/isolated-host.ts";
@@ -41,6 +42,7 @@ export interface LoadedBundle {
   readonly files: readonly BundleFile[];
   readonly declared: readonly DocumentTool[];
   readonly others: readonly BundleResource[];
+  readonly unread: readonly UnreadResource[];
   /** What the config file exports, for whoever reads its agents; null without one. */
   readonly config: { readonly file: string; readonly exports: unknown } | null;
   readonly ignored: readonly IgnoredKey[];
@@ -75,8 +77,8 @@ export async function loadBundleTools(directory: string, options: BundleLoadOpti
     names.add(tool.definition.tool_name);
     tools.push(tool);
   }
-  const { tools: declared, others, ignored } = bundle;
-  return { root, tools, files, declared, others, config, ignored, mistakes };
+  const { tools: declared, others, unread, ignored } = bundle;
+  return { root, tools, files, declared, others, unread, config, ignored, mistakes };
 }
 
 type Group = readonly [DocumentTool, ...DocumentTool[]];

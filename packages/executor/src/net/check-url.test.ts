@@ -27,6 +27,17 @@ describe("checkUrl", () => {
     expect(() => ask(text)).not.toThrow();
   });
 
+  it("takes time in proportion to a host of dots", () => {
+    const url = { hostname: `${".".repeat(200_000)}x`, protocol: "https:", port: "", username: "", password: "" };
+    const started = process.cpuUsage();
+    try {
+      checkUrl(url as URL, WITH_HTTP);
+    } catch {
+      // whether it is refused is another question
+    }
+    expect(process.cpuUsage(started).user / 1e3).toBeLessThan(1_000);
+  });
+
   it("takes http only where the operator opted in", () => {
     expect(() => ask("http://example.com/", URL_POLICY_DEFAULT)).toThrowError(
       expect.objectContaining({ code: "url_not_allowed" }),

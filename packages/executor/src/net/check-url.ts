@@ -13,6 +13,7 @@
 import { isIP } from "node:net";
 import { PolicyDenied } from "@tessera/protocol";
 import { isPublicAddress } from "./public-address.ts";
+import { withoutTrailing } from "./without-trailing.ts";
 
 export interface UrlPolicy {
   /** `example.com` means this host, `*.example.com` every host below it. */
@@ -74,7 +75,7 @@ export function checkUrl(url: URL, policy: UrlPolicy): void {
 }
 
 function hostOf(url: URL): string {
-  return url.hostname.toLowerCase().replace(/\.+$/, "");
+  return withoutTrailing(url.hostname.toLowerCase(), ".");
 }
 
 function isInside(host: string): boolean {

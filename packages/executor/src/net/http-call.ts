@@ -26,7 +26,7 @@ export interface HttpCall {
   readonly bytesMax: number;
   readonly dispatcher: Dispatcher;
   /** Throws CGError url_not_allowed; asked for the first URL and for every redirect. */
-  readonly allow: (url: URL) => void;
+  readonly allow: (url: URL, method: string) => void;
   /** 0: a redirect is the answer. Otherwise one more than this is an error. */
   readonly redirectsMax: number;
   /** A request was answered, if only by a redirect: it has arrived, whatever fails after it. */
@@ -104,7 +104,7 @@ async function exchange(call: HttpCall, hop: Hop, signal: AbortSignal): Promise<
   if (hop.url.protocol !== "https:" && hop.url.protocol !== "http:") {
     throw errorOf("url_not_allowed", `${hop.url.protocol} addresses cannot be fetched; use https:`);
   }
-  call.allow(hop.url); // H1
+  call.allow(hop.url, hop.method); // H1
   signal.throwIfAborted();
   const response = await request(hop.url, {
     dispatcher: call.dispatcher, // H6

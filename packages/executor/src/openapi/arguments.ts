@@ -17,7 +17,7 @@ export interface DefinitionCall {
   readonly invocation: ToolInvocation;
   /** After the gate, values from the environment put in. */
   readonly input: JsonObject;
-  /** The credential of a variable for one host; undefined when it is not set (credentials.ts). */
+  /** The credentials of its requests (credentials.ts). */
   readonly credential: CredentialSource;
   /** Argument → variable, as `argumentVariables` says. */
   readonly variables: Readonly<Record<string, string>>;

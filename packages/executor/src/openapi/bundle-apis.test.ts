@@ -88,7 +88,7 @@ describe("a bundle with a document", () => {
     );
     expect(loaded.tools.map(({ definition }) => toolPolicy(definition).placement)).toEqual(Array(5).fill("service"));
     expect(loaded.tools.flatMap(({ definition }) => credentialGrants(definition))).toEqual(
-      Array(4).fill(["PETSTORE_TOKEN", "api.example.com"]),
+      Array(4).fill(expect.objectContaining({ variable: "PETSTORE_TOKEN", host: "api.example.com" })),
     );
 
     standIn.answer = ({ method, url, headers, body }, response) => {
@@ -99,7 +99,6 @@ describe("a bundle with a document", () => {
       clock: systemClock,
       dispatcher: standIn.dispatcher,
       env: { PETSTORE_TOKEN: TOKEN },
-      credentialHosts: { PETSTORE_TOKEN: ["api.example.com"] },
     });
     const list = await runner.run("petstore__listPets", { limit: 2 });
     expect(list).toEqual({

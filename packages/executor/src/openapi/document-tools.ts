@@ -46,6 +46,8 @@ export interface OpenApiToolsOptions {
   readonly target?: string;
   readonly placement?: ApiPlacement;
   readonly timeoutMs?: number;
+  /** How long a call may wait for an executor. */
+  readonly queueTimeoutMs?: number;
   /** False: no `idempotency-key` header. */
   readonly idempotencyKey?: boolean;
   /** False: `session_id` is the API's own and is sent as it is. */
@@ -96,6 +98,7 @@ export function openApiTools(given: unknown, options: OpenApiToolsOptions): Tool
         effect: EFFECTS[from.method],
         ...(options.placement === undefined ? {} : { placement: options.placement }),
         ...(options.timeoutMs === undefined ? {} : { timeoutMs: options.timeoutMs }),
+        ...(options.queueTimeoutMs === undefined ? {} : { queueTimeoutMs: options.queueTimeoutMs }),
         openapi,
       },
     };

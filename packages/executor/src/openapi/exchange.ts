@@ -35,7 +35,7 @@ export interface OutgoingRequest {
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string | undefined;
   readonly timeoutMs: number;
-  readonly allow: (url: URL) => void;
+  readonly allow: (url: URL, method: string) => void;
   /** What must not come back. */
   readonly secrets: readonly string[];
   readonly errorKey: string | null;

@@ -11,6 +11,7 @@ import { isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { ToolCode, ToolDefinition, ToolInvocation } from "@tessera/tool";
 import type { Dispatcher } from "undici";
 import { argumentVariables } from "./arguments.ts";
+import type { CredentialGrant } from "./credential-grants.ts";
 import { createCredentialSource } from "./credentials.ts";
 import { exchange } from "./exchange.ts";
 import { isJinaDefinition, jinaRequest } from "./jina-request.ts";
@@ -22,8 +23,8 @@ export interface OpenApiHostOptions {
   readonly dispatcher: Dispatcher;
   /** What tools may use, and nothing else (credentials.ts, V1). */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Variable → hosts that it may be sent to (V2). Absent: every host that a definition names. */
-  readonly credentialHosts?: Readonly<Record<string, readonly string[]>>;
+  /** The requests that credentials may go out with (V2). */
+  readonly grants: readonly CredentialGrant[];
   readonly clock: Clock;
   /** The service's configuration; its `envs` override those of definitions (arguments.ts). */
   readonly service?: JsonObject;
@@ -37,7 +38,7 @@ export interface OpenApiHost {
 
 export function createOpenApiHost(options: OpenApiHostOptions): OpenApiHost {
   const { dispatcher, clock, onWarning } = options;
-  const credential = createCredentialSource(options.env, options.credentialHosts);
+  const credential = createCredentialSource(options.env, options.grants);
   return {
     codeFor(definition, invocation) {
       const { jina, openapi } = definition.options;

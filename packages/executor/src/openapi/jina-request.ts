@@ -13,6 +13,7 @@ import { BadRequest, isJsonObject, type JsonObject, type JsonValue, PolicyDenied
 import type { ToolDefinition } from "@tessera/tool";
 import { type DefinitionCall, scopeSession, splitArguments } from "./arguments.ts";
 import type { OutgoingRequest } from "./exchange.ts";
+import type { Credential } from "./operation.ts";
 import { assembleUrl, encodePathText, encodePathValue, percentEncode, readBaseUrl } from "./request-url.ts";
 import {
   headersSetting,
@@ -37,6 +38,13 @@ const METHODS: ReadonlySet<string> = new Set(["GET", "POST", "PUT", "PATCH"]);
 const SEARCH_PATH = "/search";
 const READER_TEMPLATE = "/{url}";
 const KEY_VARIABLE = "JINA_API_KEY";
+/** J3. */
+export const JINA_CREDENTIAL: Credential = {
+  header: "authorization",
+  env: KEY_VARIABLE,
+  prefix: "Bearer ",
+  base64: false,
+};
 const ACCEPT = "text/plain";
 
 /** The arguments that have a place of their own; the first one given counts. */
@@ -56,33 +64,36 @@ export function jinaRequest(options: DefinitionCall): OutgoingRequest {
   const { jina, legacy } = settingsOf(definition);
   const mode = modeOf(jina, legacy);
   const base = baseOf(mode, jina, legacy);
-  const method = (
-    textSetting(jina.method, "jina.method") ??
-    textSetting(legacy.method, "openapi.method") ??
-    "GET"
-  ).toUpperCase();
-  if (!METHODS.has(method)) throw wrong("method", [...METHODS].join(", "));
+  const method = methodOf(jina, legacy);
 
   const { sendable, secrets } = splitArguments(input, options.variables);
   const args: JsonObject = Object.assign(Object.create(null), objectSetting(jina.defaults, "jina.defaults"), sendable);
   const subject = subjectOf(mode, args);
   const rest = scopeSession(providerArguments(definition, jina, args, mode), invocation); // J2
-  const key = readKey(mode, jina, legacy, options);
 
   const sent: JsonObject = mode === "search" ? Object.assign(Object.create(null), { q: subject }, rest) : rest;
   const path = mode === "search" ? searchPath(jina, legacy) : readerPath(jina, subject);
   const url = assembleUrl(base, path, method === "GET" ? queryPairs(sent) : []);
   const hasBody = method !== "GET" && Object.keys(sent).length > 0;
+  const headers: Record<string, string> = {
+    accept: textSetting(jina.accept, "jina.accept") ?? ACCEPT,
+    ...headersSetting(legacy.headers, "openapi.headers"),
+    ...headersSetting(jina.headers, "jina.headers"),
+    ...(hasBody ? { "content-type": "application/json" } : {}),
+  };
+  const credential = jinaCredential(jina, legacy);
+  const readKey = (to: URL, as: string) =>
+    options.credential.read(credential, { url: to, method: as, headers, hasBody: hasBody && as === method });
+  const key = readKey(url, method) ?? null;
+  if (key === null) {
+    options.onWarning(
+      `${options.definition.tool_name} calls Jina without a key: the variable ${credential.env} is not set`,
+    );
+  }
   return {
     url,
     method,
-    headers: {
-      accept: textSetting(jina.accept, "jina.accept") ?? ACCEPT,
-      ...headersSetting(legacy.headers, "openapi.headers"),
-      ...headersSetting(jina.headers, "jina.headers"),
-      ...(hasBody ? { "content-type": "application/json" } : {}),
-      ...(key === null ? {} : { authorization: `Bearer ${key}` }), // J3
-    },
+    headers: { ...headers, ...(key === null ? {} : { authorization: `Bearer ${key}` }) }, // J3
     body: hasBody ? JSON.stringify(sent) : undefined,
     timeoutMs: timeoutSetting(
       jina.timeout_s,
@@ -94,16 +105,46 @@ export function jinaRequest(options: DefinitionCall): OutgoingRequest {
       definition.options.timeout_seconds,
       (definition.options.timeoutMs ?? 0) / 1_000,
     ),
-    allow: (hop) => requireHost(hop, mode),
+    allow(to, as) {
+      requireHost(to, mode);
+      if (key !== null) readKey(to, as);
+    },
     secrets: key === null ? secrets : [...secrets, key],
     errorKey: "error",
   };
 }
 
-/** The variable of a definition's key, and the one host that it is sent to. */
-export function jinaCredential(definition: ToolDefinition): readonly [variable: string, host: string] {
+/** What a call of the definition asks for: key, host, method and path, in which `{+url}` stands for the target. */
+export function jinaOperation(definition: ToolDefinition): {
+  readonly credential: Credential;
+  readonly host: string;
+  readonly method: string;
+  readonly path: string;
+} {
   const { jina, legacy } = settingsOf(definition);
-  return [keyVariable(jina, legacy), baseOf(modeOf(jina, legacy), jina, legacy).host];
+  const mode = modeOf(jina, legacy);
+  const path = mode === "search" ? searchPath(jina, legacy) : readerParts(jina).map(encodePathText).join("{+url}");
+  return {
+    credential: jinaCredential(jina, legacy),
+    host: baseOf(mode, jina, legacy).host,
+    method: methodOf(jina, legacy),
+    path: baseOf(mode, jina, legacy).pathname.replace(/\/+$/, "") + (path.startsWith("/") ? path : `/${path}`),
+  };
+}
+
+/** J3. */
+function jinaCredential(jina: JsonObject, legacy: JsonObject): Credential {
+  return { ...JINA_CREDENTIAL, env: keyVariable(jina, legacy) };
+}
+
+function methodOf(jina: JsonObject, legacy: JsonObject): string {
+  const method = (
+    textSetting(jina.method, "jina.method") ??
+    textSetting(legacy.method, "openapi.method") ??
+    "GET"
+  ).toUpperCase();
+  if (!METHODS.has(method)) throw wrong("method", [...METHODS].join(", "));
+  return method;
 }
 
 function settingsOf(definition: ToolDefinition): { readonly jina: JsonObject; readonly legacy: JsonObject } {
@@ -180,12 +221,17 @@ function searchPath(jina: JsonObject, legacy: JsonObject): string {
 }
 
 function readerPath(jina: JsonObject, target: string): string {
+  return readerParts(jina).map(encodePathText).join(targetSegment(target));
+}
+
+/** The fixed text before and after the target. */
+function readerParts(jina: JsonObject): readonly string[] {
   const template = textSetting(jina.endpoint_template, "jina.endpoint_template") ?? READER_TEMPLATE;
   const parts = template.split("{url}");
   if (parts.length !== 2 || /[{}]/.test(parts.join(""))) {
     throw wrong("jina.endpoint_template", "a path that holds {url} once and no other placeholder");
   }
-  return parts.map(encodePathText).join(targetSegment(target));
+  return parts;
 }
 
 /** A target is a URL, so its slashes are encoded, not refused; as a segment it must still not be a dot. */
@@ -201,15 +247,6 @@ function queryPairs(args: JsonObject): string[] {
 
 function queryText(value: JsonValue): string {
   return typeof value === "string" ? value : JSON.stringify(value);
-}
-
-/** J3. */
-function readKey(mode: JinaMode, jina: JsonObject, legacy: JsonObject, options: DefinitionCall): string | null {
-  const variable = keyVariable(jina, legacy);
-  const key = options.credential(variable, HOSTS[mode]);
-  if (key !== undefined) return key;
-  options.onWarning(`${options.definition.tool_name} calls Jina without a key: the variable ${variable} is not set`);
-  return null;
 }
 
 function keyVariable(jina: JsonObject, legacy: JsonObject): string {

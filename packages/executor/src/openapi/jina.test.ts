@@ -16,6 +16,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { invocationForTest, TRACE_ID } from "../../test/invocation.ts";
 import { refusalOf } from "../../test/refusal.ts";
 import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
+import { credentialGrants } from "./credential-grants.ts";
 import { createOpenApiHost } from "./host.ts";
 
 const KEY = "jina-k3y/with+marks=and%more";
@@ -69,6 +70,7 @@ async function run(options: ToolOptions, input: JsonObject, more: RunOptions = {
   const host = createOpenApiHost({
     dispatcher: standIn.dispatcher,
     env: more.env ?? { JINA_API_KEY: KEY },
+    grants: credentialGrants(definition),
     clock: more.clock ?? systemClock,
     ...(more.service === undefined ? {} : { service: more.service }),
     onWarning: (warning) => warnings.push(warning),
@@ -86,6 +88,7 @@ describe("a definition", () => {
     const host = createOpenApiHost({
       dispatcher: standIn.dispatcher,
       env: {},
+      grants: [],
       clock: systemClock,
       onWarning: () => {},
     });
@@ -262,15 +265,26 @@ describe("a definition that is wrong", () => {
 describe("a redirect", () => {
   const redirectTo = (location: string) => {
     standIn.answer = (request, response) =>
-      request.url.startsWith("/moved")
-        ? json(response, { ok: true })
-        : void response.writeHead(302, { location }).end();
+      request.url.includes("moved") ? json(response, { ok: true }) : void response.writeHead(302, { location }).end();
   };
 
-  it("is followed on the same host", async () => {
-    redirectTo("/moved?q=x");
+  it("is followed on the same host: within the operation with the key, elsewhere without one", async () => {
+    redirectTo("/search?q=moved");
     expect(await run({ jina: SEARCH }, { q: "x" })).toMatchObject({ ok: true });
-    expect(standIn.seen.map(({ host }) => host)).toEqual(["s.jina.ai", "s.jina.ai"]);
+    redirectTo("/moved?q=x");
+    expect(await run({ jina: SEARCH }, { q: "x" }, { env: {} })).toMatchObject({ ok: true });
+    expect(standIn.seen.map(({ host, headers }) => [host, headers.authorization !== undefined])).toEqual([
+      ["s.jina.ai", true],
+      ["s.jina.ai", true],
+      ["s.jina.ai", false],
+      ["s.jina.ai", false],
+    ]);
+  });
+
+  it("to another operation of the host is refused while the key is attached", async () => {
+    redirectTo("/admin/moved");
+    expect((await refusalOf(run({ jina: SEARCH }, { q: "x" }))).code).toBe("env_not_allowed");
+    expect(standIn.seen).toHaveLength(1);
   });
 
   it.each([

@@ -8,6 +8,7 @@ import { invocationForTest } from "../../test/invocation.ts";
 import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "../../test/openapi-documents.ts";
 import { refusalOf } from "../../test/refusal.ts";
 import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
+import { credentialGrants, readCredentialGrant } from "./credential-grants.ts";
 import { openApiTools } from "./document-tools.ts";
 import { createOpenApiHost, type OpenApiHostOptions } from "./host.ts";
 
@@ -26,11 +27,12 @@ async function run(
   definition: ToolDefinition,
   input: JsonObject,
   env: Record<string, string> = { LIBRARY_CARD: CARD },
-  more: Pick<OpenApiHostOptions, "credentialHosts"> = {},
+  more: Partial<Pick<OpenApiHostOptions, "grants">> = {},
 ) {
   // What a store would give back: the definition alone must be enough.
   const stored = JSON.parse(JSON.stringify(definition)) as ToolDefinition;
   const host = createOpenApiHost({
+    grants: credentialGrants(definition),
     ...more,
     dispatcher: standIn.dispatcher,
     env,
@@ -198,6 +200,18 @@ describe("a redirect", () => {
     expect(standIn.dialed).toEqual(["glass.example:443"]);
   });
 
+  it("to another operation of the same host is refused while a credential is attached", async () => {
+    const list = tool(openApiTools(LIBRARY, LIBRARY_OPTIONS), "library__listBooks");
+    redirectTo("/moved");
+    expect((await refusalOf(run(list, {}))).code).toBe("env_not_allowed");
+    expect(standIn.seen).toHaveLength(1);
+    const grants = ["/v2/books", "/moved"].map((path) =>
+      readCredentialGrant(`LIBRARY_CARD GET api.library.example${path} in x-library-card`),
+    );
+    expect(await run(list, {}, { LIBRARY_CARD: CARD }, { grants })).toMatchObject({ data: "there" });
+    expect(standIn.seen.at(-1)?.headers["x-library-card"]).toBe(CARD);
+  });
+
   it("with a credential stays on its origin, whatever the list says", async () => {
     const tools = openApiTools(LIBRARY, { ...LIBRARY_OPTIONS, hosts: ["api.library.example", "mirror.example"] });
     redirectTo("https://mirror.example/moved");
@@ -230,13 +244,18 @@ describe("a credential", () => {
     expect(JSON.stringify(tools)).not.toContain(password);
   });
 
-  it("goes to no host that the operator did not pair its variable with", async () => {
+  it("goes to no host that its variable was not granted for", async () => {
     const definition = tool(openApiTools(LIBRARY, LIBRARY_OPTIONS), "library__listBooks");
-    const paired = (host: string) =>
-      run(definition, {}, { LIBRARY_CARD: CARD }, { credentialHosts: { LIBRARY_CARD: [host] } });
-    expect((await refusalOf(paired("library.example"))).code).toBe("env_not_allowed");
+    const granted = (host: string) =>
+      run(
+        definition,
+        {},
+        { LIBRARY_CARD: CARD },
+        { grants: [readCredentialGrant(`LIBRARY_CARD GET ${host}/** in x-library-card`)] },
+      );
+    expect((await refusalOf(granted("library.example"))).code).toBe("env_not_allowed");
     expect(standIn.dialed).toEqual([]);
-    await paired("api.library.example");
+    await granted("api.library.example");
     expect(standIn.seen[0]?.headers["x-library-card"]).toBe(CARD);
   });
 
@@ -260,6 +279,8 @@ describe("a definition that somebody wrote by hand", () => {
     ["a placeholder without a slot", { path: "/beds/{bed}/{other}" }],
     ["a query in its path", { path: "/beds/{bed}?admin=1" }],
     ["a cookie slot", { parameters: [...slots, { name: "c", in: "cookie" }] }],
+    ["a credential in a cookie", { auth: [{ header: "Cookie", env: "GLASS" }] }],
+    ["a credential in a cookie that is passed on", { auth: [{ header: "X-Set-Cookie", env: "GLASS" }] }],
     ["a slot for the authorization header", { parameters: [...slots, { name: "Authorization", in: "header" }] }],
     ["a slot for its credential's header", { parameters: [...slots, { name: "x-glass-key", in: "header" }] }],
     ["a credential among its headers", { headers: { authorization: "Bearer x" } }],

@@ -4,13 +4,14 @@
 //   Q2. A value has the shape that its slot can carry, or the call is refused: nothing is turned into `[object Object]`.
 //   Q3. An exploded object brings its own query names; it cannot take the name of another parameter.
 //   Q4. Credentials go to the server's own origin. While one is attached, a redirect elsewhere is refused even where the
-//       host list has the other host.
+//       host list has the other host, and one to another operation of the server unless the credential is granted for it.
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue, PolicyDenied } from "@tessera/protocol";
 import type { ToolContext } from "@tessera/tool";
 import { type DefinitionCall, SESSION_ARGUMENT, scopeSession, splitArguments } from "./arguments.ts";
+import type { CredentialedRequest } from "./credential-grants.ts";
 import type { OutgoingRequest } from "./exchange.ts";
-import type { ApiOperation, ArgumentSlot } from "./operation.ts";
+import type { ApiOperation, ArgumentSlot, Credential } from "./operation.ts";
 import { assembleUrl, encodePathText, encodePathValue, percentEncode } from "./request-url.ts";
 import { timeoutSetting } from "./settings.ts";
 
@@ -31,28 +32,34 @@ export function operationRequest(options: OperationRequestOptions): OutgoingRequ
   const { operation, invocation, definition } = options;
   const { sendable, secrets } = splitArguments(options.input, options.variables);
   const args = operation.scopesSession ? scopeSession(sendable, invocation) : sendable;
-  const credentials = readCredentials(options);
   const url = assembleUrl(operation.server, fillPath(operation, args), queryPairs(operation, args));
   const body = bodyOf(options, args);
   const sendsKey = operation.idempotencyKey && invocation.effect !== "read";
+  const headers: Record<string, string> = {
+    accept: "application/json, text/plain;q=0.9, */*;q=0.5",
+    ...headerArguments(operation, args),
+    ...operation.headers,
+    ...(body === undefined ? {} : { "content-type": operation.body?.content_type ?? "application/json" }),
+    ...(sendsKey ? { "idempotency-key": options.ctx.idempotencyKey } : {}),
+  };
+  const hop = (to: URL, method: string): CredentialedRequest => {
+    return { url: to, method, headers, hasBody: body !== undefined && method === operation.method };
+  };
+  const credentials = readCredentials(options, hop(url, operation.method));
   return {
     url,
     method: operation.method,
-    headers: {
-      accept: "application/json, text/plain;q=0.9, */*;q=0.5",
-      ...headerArguments(operation, args),
-      ...operation.headers,
-      ...(body === undefined ? {} : { "content-type": operation.body?.content_type ?? "application/json" }),
-      ...(sendsKey ? { "idempotency-key": options.ctx.idempotencyKey } : {}),
-      ...credentials.headers,
-    },
+    headers: { ...headers, ...credentials.headers },
     body,
     timeoutMs: timeoutSetting(
       operation.timeout_s,
       (definition.options.timeoutMs ?? 0) / 1_000,
       definition.options.timeout_seconds,
     ),
-    allow: (hop) => requireAllowed(hop, operation, credentials.secrets.length > 0),
+    allow(to, method) {
+      requireAllowed(to, operation, credentials.sent.length > 0);
+      for (const wanted of credentials.sent) options.credential.read(wanted, hop(to, method)); // Q4
+    },
     secrets: [...secrets, ...credentials.secrets],
     errorKey: operation.errorKey,
   };
@@ -69,24 +76,26 @@ function requireAllowed(url: URL, operation: ApiOperation, isAuthorized: boolean
   });
 }
 
-function readCredentials({ operation, credential, definition, onWarning }: OperationRequestOptions): {
-  readonly headers: Record<string, string>;
-  readonly secrets: string[];
-} {
+function readCredentials(
+  { operation, credential, definition, onWarning }: OperationRequestOptions,
+  request: CredentialedRequest,
+): { readonly headers: Record<string, string>; readonly secrets: string[]; readonly sent: Credential[] } {
   const headers: Record<string, string> = {};
   const secrets: string[] = [];
+  const carried: Credential[] = [];
   for (const wanted of operation.credentials) {
-    const value = credential(wanted.env, operation.server.host);
+    const value = credential.read(wanted, request);
     if (value === undefined) {
       onWarning(`${definition.tool_name} is called without a credential: the variable ${wanted.env} is not set`);
       continue;
     }
     const sent = wanted.base64 ? Buffer.from(value).toString("base64") : value;
+    carried.push(wanted);
     headers[wanted.header] = wanted.prefix + sent;
     // The password of `user:password` is a secret without its user, too.
     secrets.push(value, sent, ...(wanted.base64 ? [value.slice(value.indexOf(":") + 1)] : []));
   }
-  return { headers, secrets };
+  return { headers, secrets, sent: carried };
 }
 
 function slotsOf(

@@ -165,8 +165,13 @@ function readCredential(value: unknown, index: number): Credential {
   const header = textSetting(given.header, `${field}.header`)?.toLowerCase();
   const env = variableSetting(given.env, `${field}.env`);
   if (header === undefined || env === undefined) throw wrong(field, "a header and the name of its variable");
-  if (header === "cookie") throw wrong(`${field}.header`, "another header than cookie"); // P3
+  if (isCookieLike(header)) throw wrong(`${field}.header`, "another header than a cookie's"); // P3
   return { header, env, prefix: textSetting(given.prefix, `${field}.prefix`) ?? "", base64: given.base64 === true };
+}
+
+/** `cookie`, `set-cookie`, and `x-set-cookie`, which readers of pages pass on to the page. */
+export function isCookieLike(header: string): boolean {
+  return header.toLowerCase().includes("cookie");
 }
 
 function listOf(value: unknown, field: string): readonly unknown[] {

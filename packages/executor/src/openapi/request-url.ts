@@ -7,6 +7,7 @@
 //   U3. What the URL parser made is compared with what was meant: if it moved anything, nothing is sent.
 
 import { BadRequest } from "@tessera/protocol";
+import { withoutTrailing } from "../net/without-trailing.ts";
 
 const URL_CHARS_MAX = 8_192;
 const PATH_VALUE_CHARS_MAX = 2_048;
@@ -21,10 +22,15 @@ export function percentEncode(text: string): string {
   );
 }
 
+/** Whether a text, decoded once, could be more than one segment to a server that decodes once more (U2). */
+export function holdsSeparator(text: string): boolean {
+  return SEPARATORS.test(text);
+}
+
 /** One value for a path (U2). */
 export function encodePathValue(name: string, text: string): string {
   const isDots = text === "." || text === "..";
-  if (text === "" || isDots || text.length > PATH_VALUE_CHARS_MAX || SEPARATORS.test(text)) {
+  if (text === "" || isDots || text.length > PATH_VALUE_CHARS_MAX || holdsSeparator(text)) {
     throw new BadRequest(
       `the argument ${name} goes into a path: it must not be empty, a dot segment, too long, or hold a separator or a control character`,
       { details: { argument: name } },
@@ -55,7 +61,7 @@ export function readBaseUrl(text: unknown, field: string): URL {
 
 /** `path` and the pairs of `query` are encoded already. */
 export function assembleUrl(base: URL, path: string, query: readonly string[]): URL {
-  const pathname = base.pathname.replace(/\/+$/, "") + (path.startsWith("/") ? path : `/${path}`);
+  const pathname = withoutTrailing(base.pathname, "/") + (path.startsWith("/") ? path : `/${path}`);
   const search = query.length === 0 ? "" : `?${query.join("&")}`;
   const href = base.origin + pathname + search;
   if (href.length > URL_CHARS_MAX)

@@ -13,7 +13,7 @@ export function writeAll(fd: number, data: Uint8Array): void {
     try {
       rest = rest.subarray(writeSync(fd, rest));
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") process.kill(-process.pid, "SIGKILL");
+      if ((error as NodeJS.ErrnoException).code !== "EAGAIN") process.kill(0, "SIGKILL");
     }
   }
 }

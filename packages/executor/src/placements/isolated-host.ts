@@ -5,7 +5,8 @@
 //   I2. A child that dies before the handler was called has done nothing: the run starts again in a new child, once.
 //   I3. A `once` tool whose child died goes through its reconciler, where it has one, in a new child.
 //   I4. Only deaths nobody ordered count as crashes; any answer of a handler, also a failure, is a success of its process.
-//   I5. Isolation is for accidents. A child runs as the same user: it can read and write what that user can.
+//   I5. Isolation is for accidents. A child runs as the same user: it can read and write what that user can, the environment
+//       of this process under /proc included, unless `hidesProcesses` is set.
 
 import { dirname } from "node:path";
 import type { Clock } from "@tessera/kernel/ports";
@@ -24,6 +25,8 @@ export interface IsolatedHostOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Where transformed sources are kept between starts; a directory that only this user can write to. */
   readonly cacheDir?: string;
+  /** Children see no process but their own; it needs bubblewrap, and without it none starts. */
+  readonly hidesProcesses?: boolean | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
@@ -65,6 +68,7 @@ export function createIsolatedHost(options: IsolatedHostOptions): IsolatedHost {
     clock: options.clock,
     limits,
     env: childEnvironment(options.env ?? {}),
+    hidesProcesses: options.hidesProcesses,
     ...(options.cacheDir === undefined ? {} : { cacheDir: options.cacheDir }),
   });
   const host = { clock: options.clock, limits, pool, onWarning: options.onWarning };

@@ -51,6 +51,7 @@ export interface PoolOptions {
   readonly limits: IsolatedLimits;
   readonly env: Readonly<Record<string, string>>;
   readonly cacheDir?: string;
+  readonly hidesProcesses?: boolean | undefined;
 }
 
 interface Child {
@@ -97,6 +98,7 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
       memoryBytesMax: limits.memoryBytesMax,
       outputBytesMax: limits.outputBytesMax,
       restMs: limits.restMs,
+      hidesProcesses: options.hidesProcesses,
       clock,
       ...(options.cacheDir === undefined ? {} : { cacheDir: options.cacheDir }),
     });

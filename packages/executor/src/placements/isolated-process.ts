@@ -9,15 +9,21 @@
 //   P3. The child sees PATH, HOME, LANG and TZ. It never sees the host's environment.
 //       NODE_COMPILE_CACHE, if this process keeps compiled sources, is gone before code of a tool is loaded: it makes a
 //       start three times as fast.
-//   P4. What it prints is counted; beyond the limit it is killed.
+//       Nor has it a descriptor that this process was handed (spawn-child.ts).
+//   P4. With `hidesProcesses` it has a process namespace of its own (bubblewrap): of this machine's processes it sees those
+//       that it started, so neither this one nor its environment, and all of them end with it.
+//   P5. What it prints is counted; beyond the limit it is killed.
 
-import { type ChildProcess, spawn } from "node:child_process";
+import type { ChildProcess } from "node:child_process";
 import { getCompileCacheDir } from "node:module";
+import { constants } from "node:os";
 import { dirname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { BWRAP_PATH_DEFAULT } from "../shell/sandbox.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
 import { createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
+import { spawnChild } from "./spawn-child.ts";
 
 export interface ProcessOptions {
   readonly entry: string;
@@ -30,6 +36,8 @@ export interface ProcessOptions {
   readonly memoryBytesMax: number;
   readonly outputBytesMax: number;
   readonly cacheDir?: string;
+  /** P4 */
+  readonly hidesProcesses?: boolean | undefined;
 }
 
 export interface ProcessListener {
@@ -60,6 +68,12 @@ export interface IsolatedProcess {
  *  hold them open for ever. */
 const DRAIN_TURNS_MAX = 32;
 
+/** P4. Everything else is as outside: the same files, the same network, the same user. */
+const NAMESPACE = [
+  ...[BWRAP_PATH_DEFAULT, "--die-with-parent", "--unshare-pid"],
+  ...["--dev-bind", "/", "/", "--proc", "/proc", "--"],
+] as const;
+
 // In the repository the sources run as they are, installed they are JavaScript.
 const CHILD_FILE = fileURLToPath(
   new URL(import.meta.url.endsWith(".ts") ? "./isolated-child.ts" : "./isolated-child.js", import.meta.url),
@@ -72,9 +86,11 @@ function compileCache(): { NODE_COMPILE_CACHE?: string } {
 }
 
 export function startIsolatedProcess(options: ProcessOptions, listener: ProcessListener): IsolatedProcess {
-  const child = spawn(
-    process.execPath,
+  const [file, ...before] = [...(options.hidesProcesses === true ? NAMESPACE : []), process.execPath];
+  const child = spawnChild(
+    file,
     [
+      ...before,
       `--max-old-space-size=${options.heapMb}`,
       "--disable-proto=delete",
       "--no-warnings",
@@ -117,7 +133,7 @@ export function startIsolatedProcess(options: ProcessOptions, listener: ProcessL
   });
   const count = (bytes: number) => {
     outputBytes += bytes;
-    if (outputBytes > options.outputBytesMax) end("output"); // P4
+    if (outputBytes > options.outputBytesMax) end("output"); // P5
   };
   for (const stream of ["stdout", "stderr"] as const) {
     child[stream]?.on("data", (chunk: Buffer) => {
@@ -131,7 +147,7 @@ export function startIsolatedProcess(options: ProcessOptions, listener: ProcessL
   });
   for (const pipe of child.stdio) pipe?.on("error", () => {}); // the other side is dead; `gone` tells
 
-  const gone = ended(child, killGroup).then((exit) => {
+  const gone = ended(child, killGroup, options.hidesProcesses === true).then((exit) => {
     isGone = true;
     return { ...exit, why, text: exitText(exit, why) };
   });
@@ -153,11 +169,14 @@ export function startIsolatedProcess(options: ProcessOptions, listener: ProcessL
 async function ended(
   child: ChildProcess,
   killGroup: () => void,
+  isWrapped: boolean,
 ): Promise<{ code: number | null; signal: NodeJS.Signals | null; spawnError: string | null }> {
   const closed = new Promise<void>((resolve) => child.once("close", () => resolve()));
   const exit = await new Promise<{ code: number | null; signal: NodeJS.Signals | null; spawnError: string | null }>(
     (resolve) => {
-      child.once("exit", (code, signal) => resolve({ code, signal, spawnError: null }));
+      child.once("exit", (code, signal) =>
+        resolve({ ...(isWrapped ? endOf(code, signal) : { code, signal }), spawnError: null }),
+      );
       child.once("error", (error) => {
         if (child.pid === undefined) resolve({ code: null, signal: null, spawnError: error.message });
       });
@@ -172,6 +191,12 @@ async function ended(
   for (let turn = 0; turn < DRAIN_TURNS_MAX && !isClosed; turn++) await new Promise((resolve) => setImmediate(resolve));
   for (const pipe of child.stdio) pipe?.destroy(); // P2
   return exit;
+}
+
+/** A sandbox tells the signal that ended its first process as shells do. */
+function endOf(code: number | null, signal: NodeJS.Signals | null) {
+  const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
+  return name === undefined ? { code, signal } : { code: null, signal: name as NodeJS.Signals };
 }
 
 function exitText(

@@ -11,7 +11,7 @@ import { CHILD_WATCH_FD } from "./child-pipes.ts";
 const MEMORY_LOOK_MS = 100;
 
 const { memoryBytesMax } = workerData as { readonly memoryBytesMax: number };
-const end = () => process.kill(-process.pid, "SIGKILL"); // D3
+const end = () => process.kill(0, "SIGKILL"); // D3, and by 0: in a namespace of its own the group has no number
 const pipe = new Socket({ fd: CHILD_WATCH_FD, readable: true, writable: false });
 pipe.on("end", end); // D1
 pipe.on("error", end);

@@ -20,11 +20,14 @@ import {
   type OpenedCall,
   type RegistryPort,
   type Subscription,
+  unwatched,
+  type WhileAtWork,
   WorkSlots,
   type WorkSourceOptions,
 } from "@tessera/kernel";
 import {
   CGError,
+  durableOfProject,
   LEASE_MS,
   parseToolCommand,
   SUBJECT_VERSION,
@@ -56,6 +59,8 @@ export interface ToolServiceOptions {
   readonly versions?: readonly SubjectVersion[];
   readonly concurrencyMax?: number;
   readonly leaseMs?: number;
+  /** Around each call that is run. */
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly runtimeFor?: (call: OpenedCall) => AgentToolRuntime | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
   readonly onWarning?: (warning: string) => void;
@@ -98,10 +103,11 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     let isRunning = false;
     try {
       if (isStopped) return delivery.nak();
+      const askedAtMs = clock.monotonicMs();
       const call = await claim(delivery, command);
       if (call === null) return;
       isRunning = true;
-      void run(call)
+      void run(call, askedAtMs)
         .catch((error: unknown) => onWarning(`${call.tool_call_id} was let go: ${String(error)}`))
         .finally(() => slots.give());
     } catch (error) {
@@ -142,20 +148,25 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
     return outcome;
   }
 
-  async function run(call: OpenedCall): Promise<void> {
+  async function run(call: OpenedCall, askedAtMs: number): Promise<void> {
     const runtime = options.runtimeFor?.(call);
-    const ended = await runCall(call, {
-      port: kernel,
-      runner: options.runner,
-      clock,
-      ...(options.principal === undefined ? {} : { principal: options.principal }),
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-      ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
-      ...(runtime === undefined ? {} : { runtime }),
-      onProgress: publishProgress(call),
-      stopping: stopping.signal,
-      onWarning,
-    });
+    const { whileAtWork = unwatched } = options;
+    const atWork = { agent_turn_id: call.agent_turn_id, isSuspect: call.attempt > 1 };
+    const runIt = () =>
+      runCall(call, {
+        port: kernel,
+        runner: options.runner,
+        clock,
+        askedAtMs,
+        ...(options.principal === undefined ? {} : { principal: options.principal }),
+        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+        ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+        ...(runtime === undefined ? {} : { runtime }),
+        onProgress: publishProgress(call),
+        stopping: stopping.signal,
+        onWarning,
+      });
+    const ended = await whileAtWork(atWork, runIt);
     if (ended.ended === "lost") count("lost");
     else count(ended.outcome.outcome === "rejected" ? ended.outcome.code : ended.status);
   }
@@ -178,7 +189,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Too
           role: { tool_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
           subscribe: {
             pattern: `cg.${version}.${options.project ?? "*"}.*.cmd.tool.${target}.>`,
-            durable: toolDurable(target, version) + (options.project === undefined ? "" : `_${options.project}`),
+            durable: durableOfProject(toolDurable(target, version), options.project),
             inFlightMax: options.concurrencyMax ?? CONCURRENCY_DEFAULT,
           },
           handler: hear,

@@ -8,7 +8,16 @@
 //   X4. Whoever stores a result card may name it otherwise; a pointer that the handler built is translated when reported.
 //   X4. A call is held for the delivery that opened it. Another command that names the same call is not the same command.
 
-import type { BusMessage, CallHold, Clock, Delivery, ExecutorPort, OpenedCall, Timer } from "@tessera/kernel";
+import {
+  type BusMessage,
+  type CallHold,
+  type CallLease,
+  type Clock,
+  type Delivery,
+  type ExecutorPort,
+  holdLease,
+  type OpenedCall,
+} from "@tessera/kernel";
 import {
   CGError,
   errorOf,
@@ -51,13 +60,10 @@ interface Held {
   /** The command that opened it. */
   readonly delivery: Delivery;
   readonly hold: CallHold;
-  timer: Timer | null;
-  lostBecause: string | null;
+  readonly lease: CallLease;
   /** A saved card's id as the handler chose it → as it is stored (X4). */
   readonly saved: Map<string, string>;
 }
-
-const BEATS_PER_LEASE = 3;
 
 export class CardBox {
   readonly #options: CardBoxOptions;
@@ -125,11 +131,12 @@ export class CardBox {
   }
 
   async #open(delivery: Delivery, projectId: string, cardId: string): Promise<ToolCallCard> {
-    const { port, executor, principal, leaseMs = LEASE_MS } = this.#options;
+    const { port, clock, executor, principal, leaseMs = LEASE_MS } = this.#options;
     const toolCallId = getHeader(delivery.headers, HEADERS.tool_call_id);
     const ticket = getHeader(delivery.headers, HEADERS.call_ticket);
     const known = [...this.#held.values()].find((held) => held.delivery === delivery);
     if (known !== undefined) return cardOf(known.call, cardId); // X4
+    const askedAtMs = clock.monotonicMs();
     const outcome = await port.openCall({
       project_id: projectId,
       tool_call_id: toolCallId ?? "",
@@ -147,37 +154,21 @@ export class CardBox {
       capability: outcome.capability,
       ...(principal === undefined ? {} : { principal }),
     };
-    const held: Held = { call: outcome, hold, delivery, timer: null, lostBecause: null, saved: new Map() };
-    this.#held.set(outcome.tool_call_id, held);
-    this.#renew(held, leaseMs);
+    const lease = holdLease(hold, { port, clock, leaseMs, askedAtMs }); // X3
+    this.#held.set(outcome.tool_call_id, { call: outcome, hold, delivery, lease, saved: new Map() });
     return cardOf(outcome, cardId);
-  }
-
-  /** X3 */
-  #renew(held: Held, leaseMs: number): void {
-    held.timer = this.#options.clock.after(leaseMs / BEATS_PER_LEASE, () => {
-      void this.#options.port
-        .renewCall({ ...held.hold, lease_ms: leaseMs })
-        .then((outcome) => {
-          if (outcome.cancel) held.lostBecause = outcome.code;
-        })
-        .catch(() => undefined) // the store is away; the lease may still be ours
-        .then(() => {
-          const isHeld = this.#held.get(held.call.tool_call_id) === held;
-          if (isHeld && held.lostBecause === null) this.#renew(held, leaseMs);
-        });
-    });
   }
 
   #require(toolCallId: string): Held {
     const held = this.#held.get(toolCallId);
     if (held === undefined) throw new NotFound(`call ${toolCallId} is not held here: read its card first`);
-    if (held.lostBecause !== null) throw new CGError("lease_lost", `call ${toolCallId} was lost: ${held.lostBecause}`);
+    const lostBecause = held.lease.lostBecause();
+    if (lostBecause !== null) throw new CGError("lease_lost", `call ${toolCallId} was lost: ${lostBecause}`);
     return held;
   }
 
   #release(toolCallId: string): void {
-    this.#held.get(toolCallId)?.timer?.cancel();
+    this.#held.get(toolCallId)?.lease.release();
     this.#held.delete(toolCallId);
   }
 }

@@ -3,7 +3,10 @@
 //   P1. The target is the command's own context, the source the tool's actor: `tool.<name>` or `sys.<name>`, of the same
 //       project. The kernel compares author, function name, lineage and depth with the call; nothing here is believed.
 //   P2. Anything but accepted or duplicate is thrown.
+//   P3. A status that is none, or not its card's, goes to the kernel as it is: it settles the call as failed and says so in a
+//       warning. Thrown here, the call would wait for its deadline.
 
+import type { ResultWarning } from "@tessera/kernel";
 import {
   type CGContext,
   childTraceparent,
@@ -13,7 +16,7 @@ import {
   isServiceActorId,
   type JsonObject,
   ProtocolViolation,
-  parseCallbackPayload,
+  parseCallbackPointer,
   type TraceIds,
 } from "@tessera/protocol";
 import type { CardBox } from "./card-box.ts";
@@ -30,6 +33,7 @@ export interface ReportOptions {
 export async function publishToolResultReport(options: ReportOptions): Promise<{
   readonly outcome: "accepted" | "duplicate";
   readonly tool_result_card_id: string;
+  readonly warning?: ResultWarning | undefined;
 }> {
   const { cardbox, sourceCtx, targetCtx, payload, ids } = options;
   const toolCallId = targetCtx.requireToolCallId();
@@ -39,16 +43,17 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
       code: "invalid_source_actor",
     });
   }
-  const { callback } = parseCallbackPayload(payload);
+  const pointer = parseCallbackPointer(payload);
+  const { status, after_execution } = payload as { readonly status?: string; readonly after_execution?: string };
   const inbound = getHeader(targetCtx.headers, HEADERS.traceparent);
   const traceparent = inbound === null || ids === undefined ? null : childTraceparent(inbound, ids);
   const { hold, port, storedId, settled } = cardbox.holdOf(toolCallId);
-  const tool_result_card_id = storedId(callback.tool_result_card_id);
+  const tool_result_card_id = storedId(pointer);
   const outcome = await port.report({
     ...hold,
     tool_result_card_id,
-    status: callback.status,
-    ...(callback.after_execution === null ? {} : { after_execution: callback.after_execution }),
+    ...(status === undefined || status === null ? {} : { status }), // P3
+    ...(after_execution === undefined || after_execution === null ? {} : { after_execution }),
     message_type: "tool_result",
     author_id: sourceCtx.agent_id,
     agent_id: targetCtx.agent_id,
@@ -59,5 +64,11 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
   });
   settled();
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the report was refused"); // P2
-  return { outcome: outcome.outcome, tool_result_card_id };
+  if (outcome.outcome === "duplicate" || "retry_at" in outcome)
+    return { outcome: outcome.outcome, tool_result_card_id };
+  return {
+    outcome: outcome.outcome,
+    tool_result_card_id: outcome.tool_result_card_id,
+    warning: outcome.warning,
+  };
 }

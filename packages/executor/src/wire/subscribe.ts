@@ -12,7 +12,7 @@ import {
   type Subscription,
   type WorkSourceOptions,
 } from "@tessera/kernel";
-import { CGError, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
+import { CGError, durableOfProject, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
 import { LATE_CODES } from "../calls/late-codes.ts";
 import type { CardBox } from "./card-box.ts";
 
@@ -22,6 +22,8 @@ export interface ToolCommandsOptions {
   readonly kernel: WorkSourceOptions["kernel"];
   readonly clock: Clock;
   readonly target: string;
+  /** Commands of this project only; without it those of all. */
+  readonly project?: string | undefined;
   readonly version?: SubjectVersion;
   readonly cardbox: CardBox;
   readonly handler: (message: Delivery) => Promise<unknown>;
@@ -32,15 +34,15 @@ export interface ToolCommandsOptions {
 const CONCURRENCY_DEFAULT = 16;
 
 export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Subscription> {
-  const { bus, kernel, clock, target, version = SUBJECT_VERSION, cardbox, handler, onWarning } = options;
+  const { bus, kernel, clock, target, project, version = SUBJECT_VERSION, cardbox, handler, onWarning } = options;
   return listenForWork({
     bus,
     kernel,
     clock,
-    role: { tool_target: target },
+    role: { tool_target: target, ...(project === undefined ? {} : { project }) },
     subscribe: {
-      pattern: `cg.${version}.*.*.cmd.tool.${target}.>`,
-      durable: toolDurable(target, version),
+      pattern: `cg.${version}.${project ?? "*"}.*.cmd.tool.${target}.>`,
+      durable: durableOfProject(toolDurable(target, version), project),
       inFlightMax: options.concurrencyMax ?? CONCURRENCY_DEFAULT,
     },
     async handler(delivery) {

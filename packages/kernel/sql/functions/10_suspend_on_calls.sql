@@ -3,7 +3,9 @@
 -- move: head.suspend (running → suspended); a step whose calls are all local keeps its head running.
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, step_id, thought: { card_id, content, metadata? },
 --         calls: [{ tool_call_id, card_id, tool_name, arguments, target_subject, author_id, span_id, tool_digest?, effect,
---                   after_execution, deadline_ms, attempts_max, backoff_ms, can_reconcile, local, cap_sha256?, metadata? }] }
+--                   after_execution, deadline_ms, attempts_max, backoff_ms, can_reconcile, local, cap_sha256?, metadata?,
+--                   queue_timeout_ms?, run_deadline_ms? }] }
+--   With the last two, deadline_ms is the queue time and a claim sets the deadline anew (decision 40); never for a local call.
 -- answer per item: accepted | duplicate (the same step is already there) with a ticket per call, or rejected + code.
 --
 -- Keeps D6: the head is locked first and must be held at this turn and epoch, or nothing is written.
@@ -66,9 +68,10 @@ begin
      cross join lateral rows from (jsonb_to_recordset(d.calls) as (
              tool_call_id text, card_id text, tool_name text, arguments jsonb, target_subject text, author_id text, span_id text,
              tool_digest text, effect text, after_execution text, deadline_ms integer, attempts_max integer, backoff_ms integer,
-             can_reconcile boolean, local boolean, cap_sha256 text, metadata jsonb))
+             can_reconcile boolean, local boolean, cap_sha256 text, metadata jsonb, queue_timeout_ms integer, run_deadline_ms integer))
            with ordinality as c (tool_call_id, card_id, tool_name, arguments, target_subject, author_id, span_id, tool_digest,
-             effect, after_execution, deadline_ms, attempts_max, backoff_ms, can_reconcile, local, cap_sha256, metadata, call_no)
+             effect, after_execution, deadline_ms, attempts_max, backoff_ms, can_reconcile, local, cap_sha256,
+             metadata, queue_timeout_ms, run_deadline_ms, call_no)
      where d.code = 'accepted'
   ), head as (
     update state.agent_state_head h
@@ -104,14 +107,14 @@ begin
                              turn_epoch, recursion_depth, call_index, step_size, tool_name, tool_digest, target_subject, author_id,
                              effect, after_execution, local, can_reconcile, attempts_max, backoff_ms, call_card_id,
                              box_id, result_pos, created_at, deadline_at, due_at, wait_status, attempt, claimed_by, principal,
-                             claimed_at, cap_sha256)
+                             claimed_at, cap_sha256, queue_timeout_ms, run_deadline_ms)
     select c.tool_call_id, c.project_id, c.agent_id, c.agent_turn_id, c.channel_id, c.step_id, c.trace_id, c.span_id, c.parent_step_id,
            c.turn_epoch, c.recursion_depth, c.call_no - 1, c.step_size, c.tool_name, c.tool_digest, c.target_subject, c.author_id,
            c.effect::state.tool_effect, c.after_execution::state.after_execution, c.local, c.can_reconcile, c.attempts_max, c.backoff_ms, c.card_id,
            c.output_box_id, c.box_length + c.step_size + c.call_no::integer, moment, moment + c.deadline_ms * interval '1 millisecond',
            moment + least(c.deadline_ms, 5000) * interval '1 millisecond', 'waiting',
            case when c.local then 1 else 0 end, case when c.local then c.holder end, case when c.local then c.holder end,
-           case when c.local then moment end, case when c.local then decode(c.cap_sha256, 'hex') end
+           case when c.local then moment end, case when c.local then decode(c.cap_sha256, 'hex') end, c.queue_timeout_ms, c.run_deadline_ms
       from call c
   ), events as (
     insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, step_id, created_at)

@@ -9,6 +9,9 @@
 --   tenant_mismatch, protocol_violation, auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
 --
 -- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
+--
+-- Judged first, locked after: a caller may keep its transaction open, so what is refused must leave nothing locked. What was judged
+-- good is written by a compare-and-set on what was judged; an item whose row has changed meanwhile is judged again, in a new statement.
 
 create or replace function l0.open_call_at(items jsonb, at timestamptz, in_rounds boolean default false) returns json
 language plpgsql
@@ -22,6 +25,8 @@ declare
   answer json;
   only_reads boolean;
   has_forgeries boolean;
+  changed integer[];
+  unchanged integer[];
 begin
   if l0.has_repeats(items, 'tool_call_id') then
     return l0.in_rounds('open_call', 'tool_call_id', items, moment);
@@ -35,7 +40,7 @@ begin
              lease_ms integer, known_digest text, principal text))
            with ordinality as i (project_id, tool_call_id, tool_call_card_id, ticket, target, executor, claim_id, lease_ms,
              known_digest, principal, ord)
-  ), decided as materialized (
+  ), judged as materialized (
     select i.ord, uuid_send(gen_random_uuid()) || uuid_send(gen_random_uuid()) as capability,
            moment + least(coalesce(i.lease_ms, 15000), 600000) * interval '1 millisecond' as new_lease, i.executor, i.claim_id as asked_claim, i.known_digest, i.principal as asked_by,
            c.*,
@@ -70,12 +75,17 @@ begin
         select c.tool_call_id, c.project_id, c.channel_id, c.agent_id, c.agent_turn_id, c.turn_epoch, c.step_id, c.trace_id, c.span_id,
                c.parent_step_id, c.recursion_depth, c.call_card_id, c.box_id, c.result_pos - c.step_size - c.call_index - 1 as thought_pos, c.tool_name, c.tool_digest, c.author_id,
                c.target_subject, c.effect, c.after_execution, c.wait_status, c.attempt, c.claimed_by, c.claim_id, c.principal,
-               c.reconcile, c.deadline_at, c.local
-          from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
+               c.reconcile, c.deadline_at, c.run_deadline_ms, c.local
+          from state.calls c where c.tool_call_id = i.tool_call_id) c on true
+  ), decided as materialized (
+    -- The tool's own time begins when it is claimed; opened again, it is the same run (decision 40).
+    select j.*, case when j.code = 'accepted' then coalesce(moment + j.run_deadline_ms * interval '1 millisecond', j.deadline_at)
+                     else j.deadline_at end as new_deadline
+      from judged j
   ), claim as materialized (
     -- Narrow on purpose: an UPDATE carries a copy of each row it joins.
-    select d.tool_call_id, case when d.code = 'accepted' then 1 else 0 end as attempts, d.executor, d.asked_by, d.asked_claim, d.new_lease,
-           sha256(d.capability) as cap_sha256
+    select d.ord, d.tool_call_id, case when d.code = 'accepted' then 1 else 0 end as attempts, d.executor, d.asked_by, d.asked_claim,
+           d.new_lease, d.new_deadline, sha256(d.capability) as cap_sha256, d.wait_status, d.attempt, d.claimed_by, d.claim_id, d.principal
       from decided d where d.code in ('accepted', 'reopened')
   ), claimed as (
     update state.calls c
@@ -83,9 +93,12 @@ begin
            lease_until = d.new_lease, cap_sha256 = d.cap_sha256,
            -- Unchanged for a call that was taken soon, so that this update stays heap-only (S2). One that was rung for long is looked
            -- at again only after a minute: a lost executor must be noticed when its lease ends.
-           due_at = least(c.due_at, d.new_lease)
+           due_at = least(c.due_at, d.new_lease), deadline_at = d.new_deadline
       from claim d
-     where c.tool_call_id = d.tool_call_id
+     where c.tool_call_id = d.tool_call_id and c.wait_status = d.wait_status and c.attempt = d.attempt
+       and c.claimed_by is not distinct from d.claimed_by and c.claim_id is not distinct from d.claim_id
+       and c.principal is not distinct from d.principal
+    returning d.ord
   )
   select json_agg(
            case when d.code in ('accepted', 'reopened') then json_build_object(
@@ -101,13 +114,16 @@ begin
              'attempt', d.attempt + case when d.code = 'accepted' then 1 else 0 end,
              'mode', case when d.reconcile then 'reconcile' else 'run' end,
              'idempotency_key', 'tool.' || d.project_id || '.' || d.tool_name || '.' || encode(sha256(convert_to(d.tool_call_id, 'UTF8')), 'hex'),
-             'capability', encode(d.capability, 'hex'), 'lease_expires_at', d.new_lease, 'deadline_at', d.deadline_at)
+             'capability', encode(d.capability, 'hex'), 'lease_expires_at', d.new_lease, 'deadline_at', d.new_deadline)
            else json_build_object('outcome', 'rejected', 'code', d.code)
-           end order by d.ord),
+           end order by d.ord) filter (where k.is_unchanged),
          coalesce(bool_and(d.effect = 'read') filter (where d.code in ('accepted', 'reopened')), false),
-         bool_or(d.code = 'auth_failed')
-    into answer, only_reads, has_forgeries
+         bool_or(d.code = 'auth_failed'),
+         array_agg(d.ord::integer order by d.ord) filter (where not k.is_unchanged),
+         array_agg(d.ord::integer order by d.ord) filter (where k.is_unchanged)
+    into answer, only_reads, has_forgeries, changed, unchanged
     from decided d
+   cross join lateral (select d.code not in ('accepted', 'reopened') or d.ord in (select w.ord from claimed w) as is_unchanged) k
     left join lateral (
       select c.content, c.metadata from card.cards c where c.card_id = d.call_card_id and d.code in ('accepted', 'reopened')) call_card on true
     left join lateral (
@@ -123,12 +139,15 @@ begin
        limit 1) definition on true;
 
   if has_forgeries then
-    insert into state.audit_log (project_id, kind, code, tool_call_id, principal, detail, created_at)
-    select e.item ->> 'project_id', 'open_call', 'auth_failed', e.item ->> 'tool_call_id', e.item ->> 'principal',
-           jsonb_build_object('executor', e.item ->> 'executor'), moment
-      from jsonb_array_elements(items) with ordinality e (item, n)
-      join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
-     where a.outcome ->> 'code' = 'auth_failed';
+    perform l0.note_refusals('open_call', jsonb_agg(jsonb_build_object('project_id', e.item ->> 'project_id', 'code', 'auth_failed',
+              'tool_call_id', e.item ->> 'tool_call_id', 'principal', e.item ->> 'principal',
+              'detail', jsonb_build_object('executor', e.item ->> 'executor'))), moment)
+       from jsonb_array_elements(l0.left_over(items, changed)) with ordinality e (item, n)
+       join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
+      where a.outcome ->> 'code' = 'auth_failed';
+  end if;
+  if changed is not null then
+    return l0.in_place(answer, unchanged, l0.open_call_at(l0.left_over(items, unchanged), moment, true));
   end if;
   -- A batch answered in rounds may hold claims of both kinds, so it waits.
   if only_reads and not in_rounds then

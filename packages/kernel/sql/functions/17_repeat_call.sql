@@ -27,7 +27,8 @@ begin
                 when c.attempt = i.attempt - 1 then 'accepted'
                 else 'stale_attempt' end as code
       from (select * from item order by tool_call_id collate "C") i
-      left join lateral (select * from state.calls c where c.tool_call_id = i.tool_call_id for no key update) c on true
+      -- Another project's row is not locked to be refused.
+      left join lateral (select * from state.calls c where c.tool_call_id = i.tool_call_id and c.project_id = i.project_id for no key update) c on true
   ), repeated as (
     update state.calls c set attempt = d.attempt, claimed_at = moment
       from decided d where d.code = 'accepted' and c.tool_call_id = d.tool_call_id

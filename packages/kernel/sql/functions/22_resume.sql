@@ -153,9 +153,9 @@ begin
     -- they are treated as if their executor had died.
     perform l0.lapse_call(c, moment)
        from (select id from unnest(h.open_calls) o (id) order by id) o
-      cross join lateral (select * from state.calls k where k.tool_call_id = o.id for no key update) c
-      where c.wait_status = 'waiting' and c.local and c.claimed_by is not null
-        and c.cap_sha256 is distinct from decode(item ->> 'cap_sha256', 'hex');
+      cross join lateral (select * from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting' and k.local
+                             and k.claimed_by is not null and k.cap_sha256 is distinct from decode(item ->> 'cap_sha256', 'hex')
+                             for no key update) c;
   end if;
   with taken as (
     update state.calls c

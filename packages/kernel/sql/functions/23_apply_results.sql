@@ -4,7 +4,8 @@
 -- moves: wait.settle + wait.apply. item: { project_id, agent_id, agent_turn_id, turn_epoch, step_id,
 --         results: [{ tool_call_id, content: { status, after_execution?, result?, error? } }] }
 -- answer: accepted | duplicate + { after_execution, results: [{ tool_call_id, tool_result_card_id, status, after_execution }] }, or
---   rejected with not_found, stale_epoch, conflict (another step, or a call left without a result), schema_invalid, payload_too_large.
+--   rejected with not_found, stale_epoch, conflict (another step, or a call left without a result), payload_too_large.
+-- A result that contradicts itself is written as a failed one (l0.normal_result).
 -- A call that the kernel settled meanwhile (its deadline) keeps that outcome: settlement is one compare-and-set.
 
 create or replace function l0.apply_results(items jsonb, at timestamptz default null) returns json
@@ -30,13 +31,16 @@ begin
   ), outcome as materialized (
     select l.ord, o.n, c.tool_call_id, c.wait_status, c.after_execution, c.result_card_id, c.result_status, c.result_after, c.attempt,
            c.project_id, c.author_id, c.agent_turn_id, c.step_id, c.trace_id, c.parent_step_id, c.tool_name, c.box_id, c.result_pos,
-           r.content as said,
-           case when c.wait_status = 'waiting' then coalesce(l0.refuse_result(r.content, c.after_execution::text), '') else '' end as refusal
+           case when m.mistake in ('schema_invalid', 'after_execution_mismatch') then l0.normal_result(r.content, c.after_execution::text)
+                else r.content end as said,
+           case when m.mistake = 'payload_too_large' then m.mistake else '' end as refusal
       from locked l
      cross join lateral (select o.id, o.n from unnest(l.open_calls) with ordinality o (id, n) order by o.id collate "C") o
      cross join lateral (select * from state.calls c where c.tool_call_id = o.id for no key update) c
       left join lateral (select e.value -> 'content' as content from jsonb_array_elements(l.results) e
                           where e.value ->> 'tool_call_id' = c.tool_call_id limit 1) r on true
+     cross join lateral (select case when c.wait_status = 'waiting' and r.content is not null
+                                  then l0.refuse_result(r.content, c.after_execution::text) end as mistake) m
      where l.active_agent_turn_id = l.agent_turn_id and l.turn_epoch = l.asked_epoch and l.step_id = l.asked_step and l.status = 'running'
   ), decided as materialized (
     select l.*, case

@@ -56,7 +56,7 @@ begin
      cross join lateral jsonb_to_record(i.calls -> 0) as c (
              tool_call_id text, card_id text, tool_name text, arguments jsonb, target_subject text, author_id text, span_id text,
              tool_digest text, effect text, after_execution text, deadline_ms integer, attempts_max integer, backoff_ms integer,
-             can_reconcile boolean, local boolean, metadata jsonb)
+             can_reconcile boolean, local boolean, metadata jsonb, queue_timeout_ms integer, run_deadline_ms integer)
      where jsonb_array_length(i.calls) = 1 and not c.local
      order by i.project_id collate "C", i.agent_id collate "C", i.ord
   ), head as (
@@ -91,12 +91,12 @@ begin
     insert into state.calls (tool_call_id, project_id, agent_id, agent_turn_id, channel_id, step_id, trace_id, span_id, parent_step_id,
                              turn_epoch, recursion_depth, call_index, step_size, tool_name, tool_digest, target_subject, author_id,
                              effect, after_execution, local, can_reconcile, attempts_max, backoff_ms, call_card_id,
-                             box_id, result_pos, created_at, deadline_at, due_at, wait_status)
+                             box_id, result_pos, created_at, deadline_at, due_at, wait_status, queue_timeout_ms, run_deadline_ms)
     select h.tool_call_id, h.project_id, h.agent_id, h.agent_turn_id, h.channel_id, h.step_id, h.trace_id, h.span_id, h.parent_step_id,
            h.turn_epoch, h.recursion_depth, 0, 1, h.tool_name, h.tool_digest, h.target_subject, h.author_id,
            h.effect::state.tool_effect, h.after_execution::state.after_execution, false, h.can_reconcile, h.attempts_max, h.backoff_ms,
            h.card_id, h.output_box_id, h.thought_pos + 2, moment, moment + h.deadline_ms * interval '1 millisecond',
-           moment + least(h.deadline_ms, 5000) * interval '1 millisecond', 'waiting'
+           moment + least(h.deadline_ms, 5000) * interval '1 millisecond', 'waiting', h.queue_timeout_ms, h.run_deadline_ms
       from head h
   ), events as (
     insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, step_id, created_at)
@@ -147,7 +147,8 @@ begin
   ), claimed as (
     update state.calls c
        set attempt = c.attempt + 1, claimed_by = i.executor, principal = i.principal, claim_id = i.claim_id, claimed_at = moment,
-           lease_until = i.new_lease, cap_sha256 = sha256(i.capability), due_at = least(c.due_at, i.new_lease)
+           lease_until = i.new_lease, cap_sha256 = sha256(i.capability), due_at = least(c.due_at, i.new_lease),
+           deadline_at = coalesce(moment + c.run_deadline_ms * interval '1 millisecond', c.deadline_at)
       from item i
      where c.tool_call_id = i.tool_call_id and c.project_id = i.project_id and c.wait_status = 'waiting' and c.claimed_by is null
        and not c.local and c.deadline_at > moment and coalesce(i.tool_call_card_id, c.call_card_id) = c.call_card_id

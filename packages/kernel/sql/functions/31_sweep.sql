@@ -1,7 +1,11 @@
 -- The sweeper: whatever waits too long is looked at (design D4, D7). Any number of instances, no leader: rows are taken with
 -- SKIP LOCKED, a bounded number at a time, and each move is the same compare-and-set as everywhere else.
 --
--- answer: { commands: […], wakes: […], ended: […], settled, recovered, more } to publish after the commit.
+-- A row that another session keeps locked stops nothing: it is passed over, told as `skipped`, and taken by the next sweep that finds it
+-- free. What a row needs besides itself is waited for only briefly (sweep_workers), and then counts as locked, too.
+--
+-- answer: { commands: […], wakes: […], ended: […], settled, recovered, more } to publish after the commit, and { skipped: { rows,
+--   seconds } }, the age of the oldest, where a round that has come to its end left something that is due.
 
 -- Rings double from 5 s to 60 s.
 create or replace function l0.ring_delay(rings integer) returns interval
@@ -31,8 +35,10 @@ begin
     begin
       done := l0.sweep_call(c, pads, moment);
     exception
-      when deadlock_detected or serialization_failure or lock_not_available then
+      when deadlock_detected or serialization_failure then
         raise;
+      when lock_not_available then
+        continue;
       when others then
         -- A row that cannot be swept must not stop the rows behind it.
         update state.calls k set due_at = moment + interval '1 minute' where k.tool_call_id = c.tool_call_id;
@@ -44,7 +50,8 @@ begin
     wakes := wakes || coalesce(done -> 'wake', '[]');
     settled := settled + case when done ? 'settled' then 1 else 0 end;
   end loop;
-  return json_build_object('commands', commands, 'wakes', wakes, 'settled', settled, 'more', seen = limit_rows);
+  return json_build_object('commands', commands, 'wakes', wakes, 'settled', settled, 'more', seen = limit_rows, 'skipped', case when seen < limit_rows then
+    (select l0.skipped_rows(count(*), min(k.due_at), moment) from (select due_at from state.calls where due_at <= moment order by due_at limit 1000) k) end);
 end $$;
 
 -- One call whose time has come. Answers what to publish: { command? } or { wake?, settled? }.
@@ -73,8 +80,10 @@ begin
     perform l0.settle_call(c, 'timeout', 'received', 'deadline',
       case when c.effect = 'once' and c.batch_id is null and (c.claimed_by is not null or c.reconcile)
         then l0.kernel_error('outcome_unknown', case when c.reconcile
-          then 'an earlier run was cut off and nobody could say before the deadline what became of it'
+          then case when c.claimed_by is null and not c.local then l0.no_executor(c) || '; ' else '' end
+               || 'an earlier run was cut off, and it is not known what became of it'
           else 'the deadline passed while the tool ran; whether it took effect is not known' end)
+        when c.claimed_by is null and not c.local then l0.kernel_error('no_executor', l0.no_executor(c))
         else l0.kernel_error('tool_timeout', 'no answer before the deadline') end, null, 'sys.kernel', moment);
     return jsonb_build_object('settled', true, 'wake', l0.wake_of(c.project_id, c.agent_id, 'watchdog_timeout'));
   end if;
@@ -98,6 +107,18 @@ begin
               else jsonb_build_object('command', l0.command_of(c, pads)) end;
 end $$;
 
+-- That a call waited for an executor until its deadline, and what has to be started.
+create or replace function l0.no_executor(c state.calls) returns text
+language sql immutable as $$
+  select 'no executor of ' || l0.target_of(c.target_subject) || ' took the call '
+      || case when c.queue_timeout_ms is not null then 'within ' || c.queue_timeout_ms || ' ms'
+              when c.attempt = 0 then 'within ' || round(extract(epoch from c.deadline_at - c.created_at) * 1000) || ' ms'
+              else 'for its next attempt before its deadline' end
+      || case when l0.target_of(c.target_subject) = 'sys.pmo' then '; start a process with the role pmo'
+              else '; start one that serves ' || l0.target_of(c.target_subject)
+                   || ': a process with the role tools and a bundle that has the tool, or an executor with a key for this target' end
+$$;
+
 -- Everything a command message is made of, with the ticket of the next attempt.
 create or replace function l0.command_of(c state.calls, pads l0.ticket_keys) returns jsonb
 language plpgsql stable as $$
@@ -110,6 +131,12 @@ begin
             'ticket', l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1))
             from state.agent_turns t where t.agent_turn_id = c.agent_turn_id);
 end $$;
+
+-- Null when none were.
+create or replace function l0.skipped_rows(row_count bigint, oldest timestamptz, moment timestamptz) returns json
+language sql immutable as $$
+  select case when row_count > 0 then json_build_object('rows', row_count, 'seconds', extract(epoch from moment - oldest)::float8) end
+$$;
 
 -- Turns that were dispatched or put off and that nobody has taken: rung again.
 create or replace function l0.sweep_inbox(limit_rows integer, at timestamptz default null) returns json
@@ -136,13 +163,14 @@ begin
       update state.inbox k set due_at = null where k.inbox_id = n.inbox_id;
     end if;
   end loop;
-  return json_build_object('wakes', wakes, 'more', seen = limit_rows);
+  return json_build_object('wakes', wakes, 'more', seen = limit_rows, 'skipped', case when seen < limit_rows then
+    (select l0.skipped_rows(count(*), min(k.due_at), moment) from (select due_at from state.inbox where due_at <= moment order by due_at limit 1000) k) end);
 end $$;
 
 -- Workers whose lease ran out: declared dead, and their turns recovered. A worker is marked before its turns are touched, so that it
 -- cannot take new ones meanwhile; if this transaction is lost, the next sweep does it again.
 create or replace function l0.sweep_workers(limit_rows integer, at timestamptz default null) returns json
-language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+language plpgsql set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off set lock_timeout = '20ms'
 as $$
 declare
   moment timestamptz := coalesce(at, clock_timestamp());
@@ -153,6 +181,8 @@ declare
   wakes jsonb := '[]';
   ended jsonb := '[]';
   recovered integer := 0;
+  skipped integer := 0;
+  oldest timestamptz;
 begin
   with due as (
     select w.worker_id from state.workers w where w.lease_until <= moment and w.lapsed_at is null
@@ -177,8 +207,12 @@ begin
       begin
         wake := l0.recover_turn(h, moment);
       exception
-        when deadlock_detected or serialization_failure or lock_not_available then
+        when deadlock_detected or serialization_failure then
           raise;
+        when lock_not_available then
+          skipped := skipped + 1; -- a call of it is locked
+          oldest := least(oldest, h.updated_at);
+          continue;
         when others then
           -- A turn that cannot be recovered must not keep the others from it; it is tried again at the next sweep.
           insert into state.dead_letters (project_id, correlation_id, reason, detail, created_at)
@@ -187,33 +221,47 @@ begin
       end;
       recovered := recovered + 1;
       wakes := wakes || coalesce(wake, '[]');
-      if h.crash_count + 1 >= 3 then
-        ended := ended || jsonb_build_object('project_id', h.project_id, 'channel_id', h.active_channel_id, 'agent_id', h.agent_id,
-          'agent_turn_id', h.active_agent_turn_id, 'turn_epoch', h.turn_epoch, 'trace_id', h.trace_id, 'status', 'failed', 'error_code', 'crash_loop');
-      end if;
+      ended := ended || coalesce((
+        select jsonb_build_object('project_id', h.project_id, 'channel_id', h.active_channel_id, 'agent_id', h.agent_id,
+                 'agent_turn_id', h.active_agent_turn_id, 'turn_epoch', h.turn_epoch, 'trace_id', h.trace_id, 'status', t.status,
+                 'error_code', t.error_code)
+          from state.agent_turns t where t.agent_turn_id = h.active_agent_turn_id and t.status = 'failed'), '[]');
+    else
+      skipped := skipped + 1;
+      oldest := least(oldest, (select g.updated_at from state.agent_state_head g where g.project_id = k.project_id and g.agent_id = k.agent_id));
     end if;
   end loop;
   if recovered < limit_rows then
     -- Drained only if nothing names it any more: a head that somebody had locked just now was passed over above.
     update state.workers w set drained_at = moment
-     where w.worker_id = any (dead) and w.drained_at is null and not exists (
+      from (select d.worker_id from state.workers d where d.worker_id = any (dead) and d.drained_at is null order by d.worker_id
+               for no key update skip locked) d
+     where w.worker_id = d.worker_id and not exists (
        select 1 from state.agent_turns t join state.agent_state_head g on g.project_id = t.project_id and g.agent_id = t.agent_id
         where t.status = 'active' and g.status = 'running' and g.holder = w.worker_id);
-    delete from state.workers w where w.drained_at < moment - interval '1 hour';
+    delete from state.workers w
+     using (select d.worker_id from state.workers d where d.drained_at < moment - interval '1 hour' order by d.worker_id for update skip locked) d
+     where w.worker_id = d.worker_id;
   end if;
-  return json_build_object('wakes', wakes, 'ended', ended, 'recovered', recovered, 'more', recovered = limit_rows);
+  return json_build_object('wakes', wakes, 'ended', ended, 'recovered', recovered, 'more', recovered = limit_rows,
+                           'skipped', l0.skipped_rows(skipped, oldest, moment));
 end $$;
 
 -- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
 -- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
 -- enough to bring all work to its end (design D4).
 -- It may be for one project only (null: all): what others have left lying must not hide it.
+-- also_unrung: the asker knows that its bus is gone, so it need not wait for the first repeated ring: whatever is fresh counts, too, as
+-- in l0.ring_early.
 drop function if exists l0.overdue_rings(text, text, integer);
-create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, for_project text, limit_rows integer) returns json
+drop function if exists l0.overdue_rings(text, text, text, integer);
+create or replace function l0.overdue_rings(for_worker_target text, for_tool_target text, for_project text, limit_rows integer,
+  also_unrung boolean default false, at timestamptz default null) returns json
 language plpgsql stable
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set enable_seqscan = off
 as $$
 declare
+  fresh_until timestamptz := coalesce(at, clock_timestamp()) + l0.ring_delay(0);
   pads l0.ticket_keys;
   wakes jsonb := '[]';
   commands jsonb := '[]';
@@ -224,6 +272,10 @@ begin
              join resource.project_agents a on a.project_id = n.project_id and a.agent_id = n.agent_id and a.worker_target = for_worker_target
             where n.rings > 0 and n.due_at is not null and n.status in ('pending', 'deferred') and (for_project is null or n.project_id = for_project)
             union all
+            select n.project_id, n.agent_id from state.inbox n
+             join resource.project_agents a on a.project_id = n.project_id and a.agent_id = n.agent_id and a.worker_target = for_worker_target
+            where also_unrung and n.rings = 0 and n.due_at <= fresh_until and n.status = 'pending' and (for_project is null or n.project_id = for_project)
+            union all
             select c.project_id, c.agent_id from state.calls c
              join resource.project_agents a on a.project_id = c.project_id and a.agent_id = c.agent_id and a.worker_target = for_worker_target
             where c.rings > 0 and c.due_at is not null and (for_project is null or c.project_id = for_project) and (c.wait_status = 'received' or c.wait_status = 'waiting' and c.local and c.claimed_by is null)
@@ -232,6 +284,14 @@ begin
                                cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting'
                                                       and not (k.local and k.claimed_by is null)) k
                                where h.project_id = c.project_id and h.agent_id = c.agent_id and c.wait_status = 'received')
+            union all
+            select c.project_id, c.agent_id from state.calls c
+             join resource.project_agents a on a.project_id = c.project_id and a.agent_id = c.agent_id and a.worker_target = for_worker_target
+            where also_unrung and c.rings = 0 and c.due_at <= fresh_until and c.wait_status = 'received' and (for_project is null or c.project_id = for_project)
+              and not exists (select 1 from state.agent_state_head h cross join lateral unnest(h.open_calls) o (id)
+                               cross join lateral (select 1 from state.calls k where k.tool_call_id = o.id and k.wait_status = 'waiting'
+                                                      and not (k.local and k.claimed_by is null)) k
+                               where h.project_id = c.project_id and h.agent_id = c.agent_id)
             limit limit_rows) w;
   end if;
   if for_tool_target is not null then
@@ -241,6 +301,13 @@ begin
              where k.rings > 0 and k.due_at is not null and k.wait_status = 'waiting' and k.claimed_by is null and not k.local
                and l0.target_of(k.target_subject) = for_tool_target and (for_project is null or k.project_id = for_project)
              order by k.due_at limit limit_rows) c;
+    if also_unrung then
+      select commands || coalesce(jsonb_agg(c.command), '[]') into commands
+        from (select l0.command_of(k, pads) as command from state.calls k
+               where k.rings = 0 and k.due_at <= fresh_until and k.wait_status = 'waiting' and k.claimed_by is null and k.attempt = 0 and not k.local
+                 and l0.target_of(k.target_subject) = for_tool_target and (for_project is null or k.project_id = for_project)
+               order by k.due_at limit limit_rows) c;
+    end if;
   end if;
   return json_build_object('wakes', wakes, 'commands', commands);
 end $$;

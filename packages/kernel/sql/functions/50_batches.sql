@@ -21,7 +21,7 @@ begin
            with ordinality as e (project_id, tool_call_id, capability, principal, batch_id, deadline_ms, fail_fast, metadata, tasks, ord)
      order by e.tool_call_id collate "C"
   loop
-    select * into c from state.calls k where k.tool_call_id = i.tool_call_id for no key update;
+    select * into c from state.calls k where k.tool_call_id = i.tool_call_id and k.project_id = i.project_id for no key update;
     if c.batch_id = i.batch_id and c.project_id = i.project_id then
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'duplicate', 'batch_id', i.batch_id));
       continue;
@@ -75,7 +75,7 @@ begin
   loop
     -- Turn before task, as the end of a turn locks them: either that end sees this task dispatched, or this move sees that end.
     if i.move = 'dispatch' then
-      perform 1 from state.agent_turns t where t.agent_turn_id = i.agent_turn_id for no key update;
+      perform 1 from state.agent_turns t where t.agent_turn_id = i.agent_turn_id and t.project_id = i.project_id for no key update;
     end if;
     select * into task from state.pmo_batch_tasks k where k.batch_task_id = i.batch_task_id and k.project_id = i.project_id for no key update;
     if not found then
@@ -360,13 +360,17 @@ begin
      order by t.ended_at limit limit_rows for no key update skip locked
   loop
     update state.pmo_batches b set due_at = least(b.due_at, moment)
-     where b.parent_agent_turn_id = stopped.agent_turn_id and b.status = 'running';
+      from (select k.batch_id from state.pmo_batches k where k.parent_agent_turn_id = stopped.agent_turn_id and k.status = 'running'
+             order by k.batch_id for no key update skip locked) k
+     where b.batch_id = k.batch_id;
     select json_agg(json_build_object('project_id', t.project_id, 'agent_turn_id', t.agent_turn_id) order by t.created_at) into open_children
       from state.agent_turns t where t.parent_agent_turn_id = stopped.agent_turn_id and t.ended_at is null;
-    if open_children is null then
+    if open_children is null and not exists (
+         select 1 from state.pmo_batches b where b.parent_agent_turn_id = stopped.agent_turn_id and b.status = 'running' and b.due_at > moment) then
+      -- Not while a batch of it was passed over above, because another session has it locked.
       update state.agent_turns t set cascaded_at = moment where t.agent_turn_id = stopped.agent_turn_id;
     else
-      answers := answers || open_children::jsonb;
+      answers := answers || coalesce(open_children::jsonb, '[]');
     end if;
   end loop;
   return answers::json;

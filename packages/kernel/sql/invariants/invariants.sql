@@ -235,6 +235,19 @@ union all
 select 'card', c.card_id from card.cards c
  where (c.box_id is null) <> (c.pos is null) or (c.type in ('tool.call', 'tool.result')) <> (c.tool_call_id is not null);
 
+-- name: 43_budget_counts_turns
+-- kind: safety
+-- says: a trace has spent no fewer turns than it has, those of its children with traces of their own included
+with recursive tree as (
+  select t.agent_turn_id, t.project_id, t.trace_id from state.agent_turns t where t.parent_agent_turn_id is null
+  union all
+  select t.agent_turn_id, t.project_id, p.trace_id from tree p join state.agent_turns t on t.parent_agent_turn_id = p.agent_turn_id
+)
+select t.project_id, t.trace_id, count(*) as turns, max(b.turns) as spent from tree t
+  left join state.trace_budgets b on b.project_id = t.project_id and b.trace_id = t.trace_id
+ where not exists (select 1 from resource.projects p where p.project_id = t.project_id and p.status = 'deleting')
+ group by t.project_id, t.trace_id having count(*) > coalesce(max(b.turns), 0);
+
 -- name: 40_overdue_calls
 -- kind: overdue
 -- says: no call waits a minute past its deadline, and no settled call waits five minutes to be applied

@@ -13,6 +13,15 @@ select count(*)::int as functions,
 from pg_proc p join pg_namespace n on n.oid = p.pronamespace
 where n.nspname = 'l0';
 
+-- name: doctor_watchdog
+select l0.watches_holders() as watch;
+
+-- name: oldest_due
+-- What has been due for longest: a sweeper looks at it every second, so either none runs or another session keeps the row locked.
+select greatest(coalesce(extract(epoch from clock_timestamp() - least(
+    (select min(c.due_at) from state.calls c where c.due_at is not null),
+    (select min(n.due_at) from state.inbox n where n.due_at is not null))), 0), 0)::float8 as seconds;
+
 -- A waiting call has a due time, and an index holds those that have one.
 -- name: doctor_unclaimed
 select target_subject, count(*)::int as calls,

@@ -13,11 +13,11 @@ select version, digest, is_breaking from l0.migrations order by version;
 insert into l0.migrations (version, name, digest, is_breaking, applied_at) values ($1, $2, $3, $4, clock_timestamp());
 
 -- name: functions_installed
-select digest, schema_version from l0.functions_installed;
+select digest, level from l0.functions_installed;
 
 -- name: functions_record
-insert into l0.functions_installed (only_row, digest, schema_version) values (true, $1, $2)
-  on conflict (only_row) do update set digest = excluded.digest, schema_version = excluded.schema_version;
+insert into l0.functions_installed (only_row, digest, schema_version, level) values (true, $1, $2, $3)
+  on conflict (only_row) do update set digest = excluded.digest, schema_version = excluded.schema_version, level = excluded.level;
 
 -- name: ticket_key_there
 select exists (select 1 from l0.ticket_keys) as there;
@@ -27,3 +27,13 @@ select l0.make_ticket_key();
 
 -- name: ticket_key_forget
 delete from l0.ticket_keys;
+
+-- name: store_id_make
+insert into l0.store (random_part) values (gen_random_uuid()) on conflict (only_row) do nothing;
+
+-- name: store_id_forget
+delete from l0.store;
+
+-- name: store_id
+select 'store_' || md5(s.random_part::text || c.system_identifier || d.oid) as store_id
+  from l0.store s, pg_control_system() c, pg_database d where d.datname = current_database();

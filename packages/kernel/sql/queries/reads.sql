@@ -36,7 +36,7 @@ select h.*, coalesce(cardinality(h.open_calls), 0) as waiting_tool_count
 -- name: call_by_id
 select c.tool_call_id, c.project_id, c.agent_id, c.agent_turn_id, c.channel_id, c.step_id, c.turn_epoch, c.call_index, c.tool_name, c.tool_digest,
        c.target_subject, c.effect, c.after_execution, c.local, c.wait_status, c.attempt, c.attempts_max, c.claimed_by, c.claimed_at, c.lease_until,
-       c.deadline_at, c.due_at, c.settled_by, c.call_card_id, c.result_card_id, c.result_status, c.result_after, c.batch_id, c.created_at,
+       c.deadline_at, c.queue_timeout_ms, c.due_at, c.settled_by, c.call_card_id, c.result_card_id, c.result_status, c.result_after, c.batch_id, c.created_at,
        c.received_at, c.applied_at, c.trace_id, c.span_id, c.report_span_id, c.recursion_depth, c.parent_step_id
   from state.calls c where c.tool_call_id = $2 and c.project_id = $1;
 
@@ -68,7 +68,7 @@ select p.* from resource.projects p where p.project_id = $1;
 
 -- name: api_keys_of_project
 -- Null lists the keys of every project, and those that have none. The hash stays where it is.
-select k.key_id, k.project_id, k.role, k.targets, k.label, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
+select k.key_id, k.project_id, k.role, k.targets, k.delegation_policy, k.label, k.created_at, k.expires_at, k.revoked_at, k.last_used_at
   from resource.api_keys k where ($1::text is null or k.project_id = $1) and k.key_id > $3 collate "C" order by k.key_id limit $2;
 
 -- name: agents_by_id

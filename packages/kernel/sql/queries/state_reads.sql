@@ -1,9 +1,9 @@
 -- Reads for whoever looks at a project from outside. Each names its project and is bounded by a limit; a null filter lets all pass.
 --
--- Steps and edges of calls have no index by project (migration 0008, M3). Their lists go over the turns of the project (one index) and
--- look into the boxes of few of them: the newest turns give a first page; nothing newer than its last row can be in a turn that had
--- ended before that; the turns that are left are read in full. So a list costs one pass over the project's turns, and cards only of
--- turns that were alive in the time that the page covers. A filter that few steps pass (step, status) costs the cards of more turns.
+-- Steps and edges of calls have no index by project (migration 0008, M3). Their lists look into the boxes of few turns: the newest ones
+-- are read until there is a page full of rows; nothing newer than the last of these can be in a turn that had ended before that;
+-- the turns that were alive since then are found by indexes (migration 0012) and read in full. So a page costs what it holds and
+-- what was alive in the time that it covers. A filter that few turns or steps pass costs those that it passes over.
 
 -- name: projects_page
 select p.project_id, p.title, p.owner_id, p.status, p.revision, p.created_at, p.updated_at from resource.projects p
@@ -31,29 +31,46 @@ select s.project_id, s.channel_id, s.agent_id, s.agent_turn_id, s.step_id, s.par
 -- name: steps_newest
 with near as materialized (
   select s.started_at
-    from (select t.agent_turn_id from state.agent_turns t
-           where t.project_id = $1 and t.box_start is not null and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
-             and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
-             and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
-           order by t.agent_turn_id desc limit $12) n
+    from state.agent_turns t
    cross join lateral (
      select s.started_at from state.steps s
-      where s.agent_turn_id = n.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
+      where s.agent_turn_id = t.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
         and ($8::timestamptz is null or s.started_at > $8) and ($9::timestamptz is null or s.started_at < $9)
         and ($10::timestamptz is null or (s.started_at, s.step_id) < ($10, $11::text))
-     offset 0) s
-   order by s.started_at desc limit $12
+      order by s.started_at desc limit $12) s
+   where t.project_id = $1 and t.box_start is not null and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
+     and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+     and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+   order by t.created_at desc, t.agent_turn_id desc limit $12
 ), page as materialized (
   select greatest(coalesce($8::timestamptz, '-infinity'), case when count(*) = $12 then min(n.started_at) else '-infinity' end) as since from near n
 )
 select s.project_id, s.channel_id, s.agent_id, s.agent_turn_id, s.step_id, s.parent_step_id, s.trace_id, s.status, s.thought_card_id,
        s.output_box_id, s.tool_call_ids, s.started_at
-  from (select t.agent_turn_id from page p, state.agent_turns t
-         where t.project_id = $1 and t.box_start is not null and coalesce(t.ended_at, 'infinity') >= p.since
-           and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
-           and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
-           and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
-        offset 0) n
+  from (select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.created_at >= p.since and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.status = 'active' and t.created_at < p.since and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join generate_series(-7, 31) k (class)
+          cross join lateral (
+            select t.* from state.agent_turns t
+             where t.project_id = $1 and ceil(log(2.0, greatest(extract(epoch from t.ended_at - t.created_at), 0.0078125))) = k.class
+               and t.created_at >= p.since - power(2, k.class) * interval '1 second' and t.created_at < p.since and t.created_at <= coalesce(least($9::timestamptz, $10::timestamptz), 'infinity')
+               and t.ended_at >= p.since
+            offset 0) t
+          where t.box_start is not null
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)) n
  cross join lateral (
    select s.* from state.steps s
     where s.agent_turn_id = n.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
@@ -63,31 +80,50 @@ select s.project_id, s.channel_id, s.agent_id, s.agent_turn_id, s.step_id, s.par
  order by s.started_at desc, s.step_id desc limit $12;
 
 -- name: steps_oldest
+-- The other way round: of each turn that began after the last row, its first step.
 with near as materialized (
   select s.started_at
-    from (select t.agent_turn_id from state.agent_turns t
-           where t.project_id = $1 and t.box_start is not null and coalesce(t.ended_at, 'infinity') >= coalesce(greatest($8::timestamptz, $10::timestamptz), '-infinity')
-             and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
-             and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
-           order by t.agent_turn_id limit $12) n
+    from state.agent_turns t
    cross join lateral (
      select s.started_at from state.steps s
-      where s.agent_turn_id = n.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
+      where s.agent_turn_id = t.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
         and ($8::timestamptz is null or s.started_at > $8) and ($9::timestamptz is null or s.started_at < $9)
         and ($10::timestamptz is null or (s.started_at, s.step_id) > ($10, $11::text))
-     offset 0) s
-   order by s.started_at limit $12
+      order by s.started_at limit 1) s
+   where t.project_id = $1 and t.box_start is not null and t.created_at >= coalesce(greatest($8::timestamptz, $10::timestamptz), '-infinity')
+     and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+     and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+   order by t.created_at, t.agent_turn_id limit $12
 ), page as materialized (
-  select least(coalesce($9::timestamptz, 'infinity'), case when count(*) = $12 then max(n.started_at) else 'infinity' end) as until from near n
+  select coalesce(greatest($8::timestamptz, $10::timestamptz), '-infinity') as since,
+         least(coalesce($9::timestamptz, 'infinity'), case when count(*) = $12 then max(n.started_at) else 'infinity' end) as until from near n
 )
 select s.project_id, s.channel_id, s.agent_id, s.agent_turn_id, s.step_id, s.parent_step_id, s.trace_id, s.status, s.thought_card_id,
        s.output_box_id, s.tool_call_ids, s.started_at
-  from (select t.agent_turn_id from page p, state.agent_turns t
-         where t.project_id = $1 and t.box_start is not null and t.created_at <= p.until
-           and coalesce(t.ended_at, 'infinity') >= coalesce(greatest($8::timestamptz, $10::timestamptz), '-infinity')
-           and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
-           and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
-        offset 0) n
+  from (select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.created_at >= p.since and t.created_at <= p.until
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.status = 'active' and t.created_at < p.since and t.created_at <= p.until
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join generate_series(-7, 31) k (class)
+          cross join lateral (
+            select t.* from state.agent_turns t
+             where t.project_id = $1 and ceil(log(2.0, greatest(extract(epoch from t.ended_at - t.created_at), 0.0078125))) = k.class
+               and t.created_at >= p.since - power(2, k.class) * interval '1 second' and t.created_at < p.since and t.created_at <= p.until
+               and t.ended_at >= p.since
+            offset 0) t
+          where t.box_start is not null
+            and ($2::text is null or t.channel_id = $2) and ($3::text is null or t.agent_id = $3)
+            and ($5::text is null or t.parent_step_id = $5) and ($6::text is null or t.trace_id = $6)) n
  cross join lateral (
    select s.* from state.steps s
     where s.agent_turn_id = n.agent_turn_id and ($4::text is null or s.step_id = $4) and ($7::text is null or s.status = $7)
@@ -108,41 +144,59 @@ select e.edge_id, e.channel_id, e.primitive, e.edge_phase, e.source_agent_id, e.
  order by e.created_at desc, e.edge_id desc limit $11;
 
 -- name: execution_edges_newest
--- The edges of calls as the steps above; the others (one per turn, two per batch) by one pass over the project's.
+-- The edges of calls as the steps above; the others (one per turn, two per batch) by an index of their own.
 with near as materialized (
   select e.created_at
-    from (select t.agent_turn_id from state.agent_turns t
-           where t.project_id = $1 and t.box_start is not null and t.created_at <= coalesce($8::timestamptz, 'infinity')
-             and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
-             and ($4::text is null or $4 in ('tool_call', 'report'))
-           order by t.agent_turn_id desc limit $10) n
+    from state.agent_turns t
    cross join lateral (
      select e.created_at from state.turn_call_edges e
-      where e.agent_turn_id = n.agent_turn_id and ($3::text is null or $3 in (e.source_agent_id, e.target_agent_id))
+      where e.agent_turn_id = t.agent_turn_id and ($3::text is null or $3 in (e.source_agent_id, e.target_agent_id))
         and ($4::text is null or e.primitive = $4) and ($5::text is null or e.edge_phase = $5)
         and ($8::timestamptz is null or (e.created_at, e.edge_id) < ($8, $9::text))
-     offset 0) e
-   order by e.created_at desc limit $10
+      order by e.created_at desc limit $10) e
+   where t.project_id = $1 and t.box_start is not null and t.created_at <= coalesce($8::timestamptz, 'infinity')
+     and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
+     and ($4::text is null or $4 in ('tool_call', 'report'))
+   order by t.created_at desc, t.agent_turn_id desc limit $10
 ), page as materialized (
   select case when count(*) = $10 then min(n.created_at) else '-infinity' end as since from near n
 )
 select * from (
-  select e.edge_id, e.channel_id, e.primitive, e.edge_phase, e.source_agent_id, e.source_agent_turn_id, e.source_step_id, e.target_agent_id,
-         e.target_agent_turn_id, e.correlation_id, e.enqueue_mode, e.recursion_depth, e.trace_id, e.parent_step_id, e.metadata, e.created_at
-    from page p, state.edges e
-   where e.project_id = $1 and e.created_at >= p.since
-     and ($2::text is null or e.channel_id = $2) and ($3::text is null or $3 in (e.source_agent_id, e.target_agent_id))
-     and ($4::text is null or e.primitive = $4) and ($5::text is null or e.edge_phase = $5) and ($6::text is null or e.trace_id = $6)
-     and ($7::text is null or e.parent_step_id = $7) and ($8::timestamptz is null or (e.created_at, e.edge_id) < ($8, $9::text))
+  (select e.edge_id, e.channel_id, e.primitive, e.edge_phase, e.source_agent_id, e.source_agent_turn_id, e.source_step_id, e.target_agent_id,
+          e.target_agent_turn_id, e.correlation_id, e.enqueue_mode, e.recursion_depth, e.trace_id, e.parent_step_id, e.metadata, e.created_at
+     from state.edges e
+    where e.project_id = $1 and e.created_at <= coalesce($8::timestamptz, 'infinity')
+      and ($2::text is null or e.channel_id = $2) and ($3::text is null or $3 in (e.source_agent_id, e.target_agent_id))
+      and ($4::text is null or e.primitive = $4) and ($5::text is null or e.edge_phase = $5) and ($6::text is null or e.trace_id = $6)
+      and ($7::text is null or e.parent_step_id = $7) and ($8::timestamptz is null or (e.created_at, e.edge_id) < ($8, $9::text))
+    order by e.created_at desc, e.edge_id desc limit $10)
   union all
   select e.edge_id, e.channel_id, e.primitive, e.edge_phase, e.source_agent_id, e.source_agent_turn_id, e.source_step_id, e.target_agent_id,
          e.target_agent_turn_id, e.correlation_id, null, e.recursion_depth, e.trace_id, e.parent_step_id, '{}', e.created_at
-    from (select t.agent_turn_id from page p, state.agent_turns t
-           where t.project_id = $1 and t.box_start is not null and coalesce(t.ended_at, 'infinity') >= p.since
-             and t.created_at <= coalesce($8::timestamptz, 'infinity')
-             and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
-             and ($4::text is null or $4 in ('tool_call', 'report'))
-          offset 0) n
+    from (select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.created_at >= p.since and t.created_at <= coalesce($8::timestamptz, 'infinity')
+            and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
+            and ($4::text is null or $4 in ('tool_call', 'report'))
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join lateral (
+           select t.agent_turn_id from state.agent_turns t
+            where t.project_id = $1 and t.box_start is not null and t.status = 'active' and t.created_at < p.since and t.created_at <= coalesce($8::timestamptz, 'infinity')
+            and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
+            and ($4::text is null or $4 in ('tool_call', 'report'))
+           offset 0) t
+         union all
+         select t.agent_turn_id from page p cross join generate_series(-7, 31) k (class)
+          cross join lateral (
+            select t.* from state.agent_turns t
+             where t.project_id = $1 and ceil(log(2.0, greatest(extract(epoch from t.ended_at - t.created_at), 0.0078125))) = k.class
+               and t.created_at >= p.since - power(2, k.class) * interval '1 second' and t.created_at < p.since and t.created_at <= coalesce($8::timestamptz, 'infinity')
+               and t.ended_at >= p.since
+            offset 0) t
+          where t.box_start is not null
+            and ($2::text is null or t.channel_id = $2) and ($6::text is null or t.trace_id = $6) and ($7::text is null or t.parent_step_id = $7)
+            and ($4::text is null or $4 in ('tool_call', 'report'))) n
    cross join lateral (
      select e.* from state.turn_call_edges e
       where e.agent_turn_id = n.agent_turn_id and ($3::text is null or $3 in (e.source_agent_id, e.target_agent_id))
@@ -290,7 +344,7 @@ with turns as materialized (
    group by c.tool_name
 ), refusals as (
   -- `ok` is what the log says of a write that was done.
-  select a.kind, a.code, count(*) as count from state.audit_log a
+  select a.kind, a.code, sum(1 + coalesce((a.detail ->> 'left_out')::bigint, 0))::bigint as count from state.audit_log a
    where a.project_id = $1 and a.created_at >= $2::timestamptz and a.created_at < coalesce($3::timestamptz, 'infinity') and a.code <> 'ok'
    group by a.kind, a.code
 ), unserved as (

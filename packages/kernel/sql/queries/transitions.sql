@@ -110,8 +110,14 @@ select l0.retire_worker($1, $2::timestamptz);
 -- name: free_leases
 select l0.free_leases($1::timestamptz) as answer;
 
+-- name: note_hang
+select l0.note_hang($1::jsonb, $2::timestamptz) as answer;
+
 -- name: ring_early
 select l0.ring_early($1, $2::timestamptz) as answer;
+
+-- name: end_holders
+select l0.end_holders($1, $2) as answer;
 
 -- name: sweep_calls
 select l0.sweep_calls($1, $2::timestamptz) as answer;
@@ -123,4 +129,10 @@ select l0.sweep_inbox($1, $2::timestamptz) as answer;
 select l0.sweep_workers($1, $2::timestamptz) as answer;
 
 -- name: overdue_rings
-select l0.overdue_rings($1, $2, $3, $4) as answer;
+select l0.overdue_rings($1, $2, $3, $4, $5, $6::timestamptz) as answer;
+
+-- name: probe_write
+select l0.probe_write($1::timestamptz) as answer;
+
+-- name: is_read_only
+select current_setting('transaction_read_only')::boolean as is_read_only;

@@ -107,7 +107,8 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       const isAgain = call.claimedBy !== null && call.claimId !== null && detail % 2 === 0;
       const executor = isAgain ? (call.claimedBy ?? "") : `e${detail % 2}`;
       const claimId = isAgain ? (call.claimId ?? "") : `${call.id}_${call.caps.length}`;
-      return { kind, call: call.id, ticket, executor, claimId, leaseMs: detail % 5 === 0 ? 60_000 : 15_000 };
+      const principal = isAgain && luck % 24 !== 0 ? call.principal : loginOf(executor, luck);
+      return { kind, call: call.id, ticket, executor, claimId, principal, leaseMs: detail % 5 === 0 ? 60_000 : 15_000 };
     }
     case "moveTask":
     case "finishBatch": {
@@ -133,7 +134,7 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       return {
         kind,
         call: call.id,
-        cap: capOf(call, luck, detail),
+        ...useOf(call, luck, detail),
         batch,
         tasks: 1 + (detail % 2),
         deadlineMs: 60_000,
@@ -145,7 +146,7 @@ export function operationOf(model: Model, choice: Choice): Operation | null {
       const late = luck % 8 === 2 ? nth(lateCalls(model), whom) : null;
       const call = late ?? callWith(model, whom, isWrong, (call) => call.wait === "waiting" && call.claimedBy !== null);
       if (call === null || (kind === "renew" && call.local)) return null;
-      const use = { call: call.id, cap: capOf(call, luck, detail) };
+      const use = { call: call.id, ...useOf(call, luck, detail) };
       const result = RESULTS[detail % RESULTS.length] ?? RESULTS[0];
       if (kind === "renew") return { kind, ...use };
       if (kind === "saveCard") return { kind, ...use, result };
@@ -217,7 +218,7 @@ function suspendOf(model: Model, { whom, luck, detail, calls }: Choice): Operati
   return { kind: "suspend", ...hold, step, calls: specs.map(plainSpec) };
 }
 
-function claimOf(model: Model, { whom, detail }: Choice): Operation | null {
+function claimOf(model: Model, { whom, luck, detail }: Choice): Operation | null {
   const held = nth(
     Object.values(model.calls).filter((call) => !call.local && call.claimId !== null),
     whom,
@@ -231,8 +232,18 @@ function claimOf(model: Model, { whom, detail }: Choice): Operation | null {
   const due = claimable(model, asker).map((call) => call.due);
   let max = 1 + (detail % 3);
   while (max < due.length && due[max] === due[max - 1]) max += 1;
-  return { kind: "claimCalls", ...asker, max, leaseMs: 15_000 };
+  const principal = isAgain && luck % 8 !== 0 ? held.principal : loginOf(asker.executor, luck);
+  return { kind: "claimCalls", ...asker, principal, max, leaseMs: 15_000 };
 }
+
+/** An executor's own login, none, or, to be wrong (C3), another's. */
+const loginOf = (executor: string, luck: number): string | null =>
+  luck % 8 === 0 ? "login_other" : luck % 8 === 3 ? null : `login_${executor}`;
+
+const useOf = (call: Call, luck: number, detail: number) => ({
+  cap: capOf(call, luck, detail),
+  principal: luck % 16 === 5 ? "login_other" : detail % 3 === 0 ? null : call.principal,
+});
 
 const lastStep = (model: Model, hold: Hold | null): string | null =>
   model.turns[hold?.turn ?? ""]?.steps.at(-1) ?? null;
@@ -245,12 +256,14 @@ function callSpec(id: string, number: number, detail: number): CallSpec {
     canReconcile: number % 5 === 0,
     terminate: number % 11 === 0,
     timeoutMs: [1_000, 30_000, 600_000][(number >> 2) % 3] ?? 1_000,
+    queueMs: [null, 3_000, 90_000][(number >> 5) % 3] ?? null,
     attemptsMax: 1 + ((number >> 3) % 3),
   };
 }
 
-function plainSpec({ id, effect, local, canReconcile, terminate, timeoutMs, attemptsMax }: CallSpec): CallSpec {
-  return { id, effect, local, canReconcile, terminate, timeoutMs, attemptsMax };
+function plainSpec(spec: CallSpec): CallSpec {
+  const { id, effect, local, canReconcile, terminate, timeoutMs, queueMs, attemptsMax } = spec;
+  return { id, effect, local, canReconcile, terminate, timeoutMs, queueMs, attemptsMax };
 }
 
 function nth<T>(items: readonly T[], n: number): T | null {

@@ -17,7 +17,7 @@ export const isOpen = (task: string): boolean => task === "pending" || task === 
 export function openBatch(model: Model, op: CapUse & { batch: string; tasks: number; deadlineMs: number }): string {
   const call = callOf(model, op.call);
   if (call.batch === op.batch) return "duplicate";
-  const refusal = refused(call, op.cap);
+  const refusal = refused(call, op);
   if (refusal !== null) return refusal;
   const tasks = Array.from({ length: op.tasks }, () => "pending");
   model.batches[op.batch] = { id: op.batch, call: op.call, status: "running", tasks };

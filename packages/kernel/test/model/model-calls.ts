@@ -1,6 +1,6 @@
 // The model of a call: claim, lease, report, deadline, and what the sweeper does for those that nobody looks after.
 
-import { LEASE_MS, RING_FIRST_MS, RING_MAX_MS } from "@tessera/protocol";
+import { CALL_DEADLINE_MARGIN_MS, LEASE_MS, RING_FIRST_MS, RING_MAX_MS } from "@tessera/protocol";
 import { type Agent, agentOf, type Call, callOf, isAlive, type Model, openCalls } from "./model-state.ts";
 
 export const BACKOFF_MS = 1_000;
@@ -14,18 +14,30 @@ export function settle(call: Call, by: string, result: string): void {
   call.result = result;
 }
 
-export function claim(call: Call, by: string, claimId: string | null, leaseUntil: number): void {
+export interface Claimant {
+  readonly executor: string;
+  readonly claimId: string | null;
+  readonly principal: string | null;
+}
+
+export function claim(call: Call, by: Claimant, leaseUntil: number): void {
   call.attempt += 1;
-  call.claimedBy = by;
-  call.claimId = claimId;
+  call.claimedBy = by.executor;
+  call.claimId = by.claimId;
+  call.principal = by.principal;
   call.leaseUntil = leaseUntil;
   call.caps.push("current");
 }
 
-/** Gives a call back: whoever held it is stale from now on. */
-export function release(call: Call): void {
+/** A worker holds its local calls as itself. */
+export const workerAs = (worker: string): Claimant => ({ executor: worker, claimId: null, principal: worker });
+
+/** Gives a call back: its former holder is stale from now on, and from `freeAt` on it waits for an executor anew. */
+export function release(call: Call, freeAt: number): void {
+  if (call.queueMs !== null) call.deadline = freeAt + call.queueMs;
   call.claimedBy = null;
   call.claimId = null;
+  call.principal = null;
   call.caps = call.caps.map((cap) => (cap === "current" ? "stale" : cap));
 }
 
@@ -40,7 +52,7 @@ export function lapse(model: Model, call: Call): boolean {
     model.deadLetters.push(`tool_crashed ${call.id}`);
     return false;
   }
-  release(call);
+  release(call, model.now);
   call.isToReconcile = call.effect === "once";
   call.rings = 0;
   call.due = model.now;
@@ -49,13 +61,13 @@ export function lapse(model: Model, call: Call): boolean {
 
 export function open(
   model: Model,
-  op: { call: string; ticket: number | "forged" | "other"; executor: string; claimId: string; leaseMs: number },
+  op: Claimant & { call: string; ticket: number | "forged" | "other"; leaseMs: number },
 ): string {
   const call = callOf(model, op.call);
   const attempt = typeof op.ticket === "number" ? call.tickets[op.ticket] : undefined;
   if (attempt === undefined) return "rejected auth_failed";
   if (call.wait !== "waiting") return "rejected already_settled";
-  const isAgain = call.claimedBy === op.executor && call.claimId === op.claimId;
+  const isAgain = isHeldBy(call, op) && call.principal === op.principal;
   if (!isAgain && call.claimedBy !== null) return "rejected already_claimed";
   if (!isAgain && attempt <= call.attempt) return "rejected stale_attempt";
   if (!isAgain && call.deadline <= model.now) return "rejected tool_timeout";
@@ -63,11 +75,16 @@ export function open(
   return `accepted attempt ${call.attempt}`;
 }
 
+const isHeldBy = (call: Call, op: Pick<Claimant, "executor" | "claimId">): boolean =>
+  call.claimedBy === op.executor && call.claimId === op.claimId;
+
 /** Claims it, or answers its holder again, who then has another capability. */
-function take(model: Model, call: Call, op: { executor: string; claimId: string; leaseMs: number }): void {
+function take(model: Model, call: Call, op: Claimant & { leaseMs: number }): void {
   const leaseUntil = model.now + op.leaseMs;
-  if (call.claimedBy === null) claim(call, op.executor, op.claimId, leaseUntil);
-  else {
+  if (call.claimedBy === null) {
+    claim(call, op, leaseUntil);
+    if (call.queueMs !== null) call.deadline = model.now + call.timeoutMs + CALL_DEADLINE_MARGIN_MS;
+  } else {
     call.caps = call.caps.map((cap) => (cap === "current" ? "void" : cap));
     call.caps.push("current");
     call.leaseUntil = leaseUntil;
@@ -76,24 +93,21 @@ function take(model: Model, call: Call, op: { executor: string; claimId: string;
 }
 
 /** The calls that somebody who asks for any work would get, the longest due first. */
-export const claimable = (model: Model, op: { executor: string; claimId: string }): Call[] =>
+export const claimable = (model: Model, op: Pick<Claimant, "executor" | "claimId">): Call[] =>
   Object.values(model.calls)
     .filter(
       (call) =>
         call.wait === "waiting" &&
         !call.local &&
         call.deadline > model.now &&
-        (call.claimedBy === null
-          ? call.attempt === 0 || call.rings > 0 || call.due <= model.now
-          : call.claimedBy === op.executor && call.claimId === op.claimId),
+        (call.claimedBy === null ? call.attempt === 0 || call.rings > 0 || call.due <= model.now : isHeldBy(call, op)),
     )
     .sort((a, b) => a.due - b.due);
 
-export function claimCalls(
-  model: Model,
-  op: { executor: string; claimId: string; max: number; leaseMs: number },
-): string {
-  const taken = claimable(model, op).slice(0, op.max);
+export function claimCalls(model: Model, op: Claimant & { max: number; leaseMs: number }): string {
+  // One that is held under another principal is found and not given.
+  const found = claimable(model, op).slice(0, op.max);
+  const taken = found.filter((call) => call.claimedBy === null || call.principal === op.principal);
   for (const call of taken) take(model, call, op);
   const said = taken.map(({ id, attempt }) => `${id}=${attempt}`).sort();
   return `took ${said.join(",")}`;
@@ -103,19 +117,22 @@ export interface CapUse {
   readonly call: string;
   /** Of its call's capabilities; of another call; none at all. */
   readonly cap: number | "forged" | "other";
+  /** Null: not told. */
+  readonly principal: string | null;
 }
 
-/** The checks of every executor write, in their order: capability, settled, stale. Null: it may write. */
-export function refused(call: Call, cap: CapUse["cap"]): string | null {
+/** The checks of every executor write, in their order: capability, principal, settled. Null: it may write. */
+export function refused(call: Call, { cap, principal }: CapUse): string | null {
   const standing = typeof cap === "number" ? call.caps[cap] : undefined;
   if (standing === undefined || standing === "void") return "rejected auth_failed";
   if (standing === "stale") return "rejected stale_attempt";
+  if (principal !== null && call.principal !== null && principal !== call.principal) return "rejected auth_failed";
   return call.wait === "waiting" ? null : "rejected already_settled";
 }
 
 export function renew(model: Model, op: CapUse): string {
   const call = callOf(model, op.call);
-  const refusal = refused(call, op.cap);
+  const refusal = refused(call, op);
   if (refusal !== null) return refusal;
   call.leaseUntil = Math.max(call.leaseUntil ?? 0, model.now + LEASE_MS); // a heartbeat never shortens a lease
   return "accepted";
@@ -123,7 +140,7 @@ export function renew(model: Model, op: CapUse): string {
 
 export function saveCard(model: Model, op: CapUse & { result: string }): string {
   const call = callOf(model, op.call);
-  const refusal = refused(call, op.cap);
+  const refusal = refused(call, op);
   if (refusal !== null) return refusal;
   const saved = call.saved[op.cap as number];
   if (saved !== undefined && saved !== op.result) return "rejected conflict";
@@ -137,7 +154,7 @@ export function report(
   op: CapUse & { result: string; isRetryable: boolean; isPointer: boolean },
 ): string {
   const call = callOf(model, op.call);
-  const refusal = refused(call, op.cap);
+  const refusal = refused(call, op);
   const isMine = refusal === "rejected already_settled" && call.settledBy === "report";
   if (isMine) return "duplicate";
   if (refusal !== null) return refusal;
@@ -145,8 +162,8 @@ export function report(
   if (result === undefined) return "rejected protocol_violation";
   const retryAt = model.now + BACKOFF_MS * 2 ** (call.attempt - 1);
   // A failure is not given back to be tried again when there is no time left for it.
-  if (op.isRetryable && call.attempt < call.attemptsMax && retryAt < call.deadline) {
-    release(call);
+  if (op.isRetryable && call.attempt < call.attemptsMax && (call.queueMs !== null || retryAt < call.deadline)) {
+    release(call, retryAt);
     call.due = retryAt;
     call.rings = 0;
     return "accepted retry";
@@ -164,7 +181,9 @@ export function sweepCalls(model: Model): void {
     if (call.deadline <= model.now) {
       const isUnknown =
         call.effect === "once" && call.batch === null && (call.claimedBy !== null || call.isToReconcile);
-      settle(call, "deadline", isUnknown ? "timeout outcome_unknown" : "timeout tool_timeout");
+      const isUntaken = call.claimedBy === null && !call.local;
+      const code = isUnknown ? "outcome_unknown" : isUntaken ? "no_executor" : "tool_timeout";
+      settle(call, "deadline", `timeout ${code}`);
       continue;
     }
     if (call.claimedBy !== null) {
@@ -186,5 +205,5 @@ export function sweepCalls(model: Model): void {
 /** Local calls that nobody has go to the worker that asks, under a capability each. */
 export function handOut(model: Model, agent: Agent, worker: string): void {
   for (const call of openCalls(model, agent))
-    if (call.wait === "waiting" && call.local && call.claimedBy === null) claim(call, worker, null, 0);
+    if (call.wait === "waiting" && call.local && call.claimedBy === null) claim(call, workerAs(worker), 0);
 }

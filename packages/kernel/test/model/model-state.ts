@@ -48,6 +48,8 @@ export interface CallSpec {
   readonly canReconcile: boolean;
   readonly terminate: boolean;
   readonly timeoutMs: number;
+  /** How long it may wait for an executor; null: its deadline bounds waiting and running together. */
+  readonly queueMs: number | null;
   readonly attemptsMax: number;
 }
 
@@ -60,6 +62,8 @@ export interface Call extends CallSpec {
   attempt: number;
   claimedBy: string | null;
   claimId: string | null;
+  /** As whom its holder was authenticated: nobody else may use its claim or its capability. */
+  principal: string | null;
   /** Null: a batch answers it. */
   leaseUntil: number | null;
   batch: string | null;

@@ -9,7 +9,7 @@ import {
   RECURSION_DEPTH_MAX,
   RING_FIRST_MS,
 } from "@tessera/protocol";
-import { claim, handOut, lapse, settle, sweepCalls } from "./model-calls.ts";
+import { claim, handOut, lapse, settle, sweepCalls, workerAs } from "./model-calls.ts";
 import {
   type Agent,
   agentOf,
@@ -123,7 +123,7 @@ export function suspend(model: Model, op: Hold & { step: string; calls: readonly
   for (const spec of op.calls) {
     const call = newCall(model, op, spec);
     model.calls[spec.id] = call;
-    if (spec.local) claim(call, worker ?? "", null, 0);
+    if (spec.local) claim(call, workerAs(worker ?? ""), 0);
   }
   Object.assign(agent, { step: op.step, open: op.calls.map(({ id }) => id), crashes: 0 });
   if (op.calls.some(({ local }) => !local)) Object.assign(agent, { status: "suspended", holder: null });
@@ -131,20 +131,23 @@ export function suspend(model: Model, op: Hold & { step: string; calls: readonly
 }
 
 function newCall(model: Model, op: Hold & { step: string }, spec: CallSpec): Call {
-  const deadline = model.now + spec.timeoutMs + CALL_DEADLINE_MARGIN_MS;
+  const queueMs = spec.local ? null : spec.queueMs;
+  const firstMs = queueMs ?? spec.timeoutMs + CALL_DEADLINE_MARGIN_MS;
   return {
     ...spec,
+    queueMs,
     agent: op.agent,
     turn: op.turn,
     step: op.step,
-    deadline,
+    deadline: model.now + firstMs,
     wait: "waiting",
     attempt: 0,
     claimedBy: null,
     claimId: null,
+    principal: null,
     leaseUntil: 0,
     batch: null,
-    due: model.now + RING_FIRST_MS,
+    due: model.now + Math.min(RING_FIRST_MS, firstMs),
     rings: 0,
     isToReconcile: false,
     settledBy: null,

@@ -6,7 +6,7 @@ import * as calls from "./model-calls.ts";
 import * as projects from "./model-project.ts";
 import type { BatchEnd, CallSpec, Model } from "./model-state.ts";
 import * as turns from "./model-turns.ts";
-import type { System } from "./system.ts";
+import { asPrincipal, type System } from "./system.ts";
 
 type DeferReason = "state_not_found" | "resume_cas_failed_running";
 
@@ -19,8 +19,8 @@ export interface Operations {
   appendCards: turns.Hold & { card: string; text: string };
   defer: turns.Hold & { reason: DeferReason };
   stop: { turn: string };
-  open: { call: string; ticket: number | "forged" | "other"; executor: string; claimId: string; leaseMs: number };
-  claimCalls: { executor: string; claimId: string; max: number; leaseMs: number };
+  open: calls.Claimant & { call: string; ticket: number | "forged" | "other"; claimId: string; leaseMs: number };
+  claimCalls: calls.Claimant & { claimId: string; max: number; leaseMs: number };
   renew: calls.CapUse;
   saveCard: calls.CapUse & { result: string };
   report: calls.CapUse & { result: string; isRetryable: boolean; isPointer: boolean };
@@ -149,6 +149,7 @@ const performances: Performances = {
       executor: op.executor,
       claim_id: op.claimId,
       lease_ms: op.leaseMs,
+      ...asPrincipal(op),
     });
     if (outcome.outcome !== "accepted") return word(outcome);
     system.keepCapability(op.call, outcome.capability);
@@ -162,6 +163,7 @@ const performances: Performances = {
       claim_id: op.claimId,
       max: op.max,
       lease_ms: op.leaseMs,
+      ...asPrincipal(op),
     });
     for (const { tool_call_id, capability } of opened) system.keepCapability(tool_call_id, capability);
     const taken = opened.map(({ tool_call_id, attempt }) => `${tool_call_id}=${attempt}`).sort();

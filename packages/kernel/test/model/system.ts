@@ -119,6 +119,7 @@ export class System {
       can_reconcile: spec.canReconcile,
       after_execution: this.after(spec.id),
       timeout_ms: spec.timeoutMs,
+      ...(spec.queueMs === null ? {} : { queue_timeout_ms: spec.queueMs }),
       attempts_max: spec.attemptsMax,
     };
   }
@@ -147,7 +148,7 @@ export class System {
 
   callHold(use: CapUse): CallHold {
     const capability = secret(this.#book.capabilities, use.call, use.cap);
-    return { project_id: this.project, tool_call_id: use.call, capability };
+    return { project_id: this.project, tool_call_id: use.call, capability, ...asPrincipal(use) };
   }
 
   keepCard(use: CapUse & { result: string }, card: string): void {
@@ -163,6 +164,9 @@ export class System {
     return this.#book.cards.get(`${use.call}/${use.cap}/status`) ?? "success";
   }
 }
+
+export const asPrincipal = ({ principal }: { readonly principal: string | null }): { readonly principal?: string } =>
+  principal === null ? {} : { principal };
 
 function placesOf(book: Map<string, string[]>, id: string): string[] {
   const there = book.get(id) ?? [];

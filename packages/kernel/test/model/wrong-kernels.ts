@@ -54,6 +54,13 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 13,
   },
   {
+    says: "a claim that is asked for again is given to another principal",
+    fn: "open_call_at",
+    from: " and c.principal is not distinct from i.principal then 'reopened'",
+    to: " then 'reopened'",
+    noticedAt: 62,
+  },
+  {
     says: "an attempt that lost its lease may still report",
     fn: "report_at",
     from: "when c.cap_sha256 is distinct from i.shown then",

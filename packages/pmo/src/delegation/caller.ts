@@ -6,8 +6,7 @@
 //       the stored turn can say so, and nothing that an agent or a tool sends gets there.
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
-import { isJsonObject } from "@tessera/protocol";
-import { type DelegationPolicy, readDelegationPolicy } from "./delegation-policy.ts";
+import { type DelegationPolicy, isJsonObject, readDelegationPolicy } from "@tessera/protocol";
 
 export interface Caller {
   readonly call: OpenedCall;

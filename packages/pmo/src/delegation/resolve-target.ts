@@ -6,10 +6,10 @@
 //   clone   a new agent with this agent's profile, which is handed what this agent wrote
 
 import type { AgentRecord, Kernel } from "@tessera/kernel";
+import { isDelegationAllowed } from "@tessera/protocol";
 import { agentIdOfCall, idOfCall } from "../call-ids.ts";
 import { isRefused, type Refused, refused } from "../tool-answer.ts";
 import { type Caller, type ProfileFacts, profileOfBox, textOf } from "./caller.ts";
-import { isDelegationAllowed } from "./delegation-policy.ts";
 import type { TaskArguments } from "./task-arguments.ts";
 
 export interface Target {

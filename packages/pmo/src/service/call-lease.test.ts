@@ -17,6 +17,7 @@ function held(answers: { renew?: () => RenewOutcome; report?: () => ReportOutcom
   let reports = 0;
   const lease = holdCall(call, {
     clock,
+    askedAtMs: clock.monotonicMs(),
     onWarning: () => undefined,
     kernel: {
       renewCall: async (hold) => {

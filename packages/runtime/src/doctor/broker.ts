@@ -2,9 +2,11 @@
 //
 // The bus only rings, so a broker that is gone makes nothing wrong, only slow; but whoever names one expects it to work.
 
+import { WORKER_TARGET_DEFAULT } from "@tessera/agent";
+import type { DurableLook } from "@tessera/engines/nats";
 import { natsVersionAdvice } from "@tessera/engines/nats-version";
 import { systemClock } from "@tessera/engines/system";
-import { streamsOf } from "@tessera/protocol";
+import { durableOfProject, pmoDurable, streamsOf, workerDurable } from "@tessera/protocol";
 import { natsConnection } from "../open-bus.ts";
 import { type Check, checksOf, saidBy, wallMs } from "./check.ts";
 import { type Greeting, greetNats } from "./nats-greeting.ts";
@@ -12,7 +14,13 @@ import { type Greeting, greetNats } from "./nats-greeting.ts";
 const broker = checksOf("broker");
 export const CLOCK_DIFFERENCE_MS_MAX = 1_000;
 
-export async function checkBroker(url: string): Promise<Check[]> {
+export interface BrokerQuestion {
+  readonly project: string;
+  /** Null: it is not known which store this is. */
+  readonly storeId: string | null;
+}
+
+export async function checkBroker(url: string, question: BrokerQuestion): Promise<Check[]> {
   const { servers, ...login } = natsConnection(url);
   const [stream] = streamsOf();
   const checks: Check[] = [];
@@ -28,11 +36,37 @@ export async function checkBroker(url: string): Promise<Check[]> {
       );
     }
   }
+  if (checks.every(({ status }) => status !== "fail")) checks.push(...(await durableChecks(url, question)));
   return checks;
 }
 
+async function durableChecks(url: string, { project, storeId }: BrokerQuestion): Promise<Check[]> {
+  const { lookAtDurables } = await import("@tessera/engines/nats");
+  const [stream] = streamsOf();
+  const names = [durableOfProject(workerDurable(WORKER_TARGET_DEFAULT), project), pmoDurable()];
+  try {
+    return storeChecks(await lookAtDurables(natsConnection(url), stream?.name ?? "", names), storeId);
+  } catch (error) {
+    return [broker.unreachable("stores", `whose durables there are could not be asked: ${saidBy(error)}`, "Repeat.")];
+  }
+}
+
+/** Which store has the published names of the durables. */
+export function storeChecks(looks: readonly DurableLook[], storeId: string | null): Check[] {
+  const named = looks.filter((look) => look.storeId !== null);
+  if (named.length === 0) return [broker.ok("stores", "no store has durables here that this user may look at")];
+  return named.map(({ durable, storeId: owner }) => {
+    const found = `${durable} serves ${owner}`;
+    if (storeId === null) return broker.ok("stores", `${found}; which store this is was not looked at`);
+    if (owner === storeId) return broker.ok("stores", `${found}: this store`);
+    const fix =
+      "Nothing is wrong between the two; executors of other makers on NATS need a NATS account for each store (deploy/README.md).";
+    return broker.warn("stores", `${found}, and this is ${storeId}: it uses a name of its own`, fix);
+  });
+}
+
 export function greetingChecks(greeting: Greeting, host: string, hasLogin: boolean, name = ""): Check[] {
-  const { jetstream, authRequired, refusal, timeMs } = greeting;
+  const { jetstream, authRequired, refusal, timeMs, isStreamFull } = greeting;
   if (refusal !== null) {
     const fix = "Check user and password, or the token, in the NATS URL.";
     return [versionCheck(greeting, host, name), broker.wrong(`login${name}`, `the server refused: ${refusal}`, fix)];
@@ -54,6 +88,10 @@ export function greetingChecks(greeting: Greeting, host: string, hasLogin: boole
           "Give each role a user with its own permissions (deploy/nats.conf), and put one into the NATS URL.",
         ),
   ];
+  if (isStreamFull) {
+    const fix = "Raise its limits, or let it discard the oldest (discard: old); calls go on meanwhile, slower.";
+    checks.push(broker.warn(`streams${name}`, "the stream of commands is full and refuses messages", fix));
+  }
   if (timeMs === null) return checks;
   return [...checks, clockCheck(`clock${name}`, timeMs - wallMs(systemClock))];
 }

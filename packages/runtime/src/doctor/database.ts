@@ -4,10 +4,16 @@ import { systemClock } from "@tessera/engines/system";
 import {
   createDoctorReads,
   type Database,
+  DatabaseError,
   type DoctorReads,
+  FUNCTIONS_LEVEL,
+  functionsAge,
+  isReadOnly,
   MIGRATIONS,
+  NO_WATCHDOG,
   SCHEMA_VERSION,
   type ServerFacts,
+  unusableFunctions,
 } from "@tessera/kernel";
 import { CLOCK_DIFFERENCE_MS_MAX } from "./broker.ts";
 import { type Check, checksOf, wallMs } from "./check.ts";
@@ -32,8 +38,17 @@ export async function databaseChecks(database: Database, name: string): Promise<
   if (isServer) {
     checks.push(clockCheck(server.clock_ms - (before + after) / 2));
     checks.push(await rightsCheck(reads, server));
+    if (await isReadOnly(database)) {
+      const fix = "Make the database writable, or name its primary.";
+      checks.push(store.unreachable("writes", "the database takes no writes: a standby, or told to be read-only", fix));
+    }
   }
-  checks.push(await migrationsCheck(reads));
+  const migrations = await migrationsCheck(reads);
+  checks.push(migrations);
+  if (migrations.status === "fail") return checks;
+  const functions = await functionsCheck(reads);
+  checks.push(functions);
+  if (isServer && functions.status !== "fail") checks.push(...(await watchdogChecks(reads)));
   return checks;
 }
 
@@ -62,6 +77,20 @@ async function rightsCheck(
   return store.wrong("role", found, "Grant the role what its process needs (deploy/roles.sql).");
 }
 
+/** Nothing where this role may not ask, or no login could keep a row locked. */
+async function watchdogChecks(reads: DoctorReads): Promise<Check[]> {
+  try {
+    const { may, needed } = await reads.watchdog();
+    if (!needed) return [];
+    if (may) return [store.ok("watchdog", "sessions that keep rows locked are ended by the sweeper")];
+    const fix = "Run deploy/roles.sql as a superuser; until then end such sessions yourself (pg_terminate_backend).";
+    return [store.warn("watchdog", NO_WATCHDOG, fix)];
+  } catch (error) {
+    if (error instanceof DatabaseError && error.kind === "forbidden") return [];
+    throw error;
+  }
+}
+
 async function migrationsCheck(reads: DoctorReads): Promise<Check> {
   const rows = await reads.migrations();
   const newest = Math.max(0, ...rows.map(({ version }) => version));
@@ -82,4 +111,16 @@ async function migrationsCheck(reads: DoctorReads): Promise<Check> {
   return isBreaking
     ? store.wrong("migrations", `${found}, and not compatible with it`, upgrade)
     : store.warn("migrations", found, upgrade);
+}
+
+/** A store at this build's schema may still have the functions of another build. */
+async function functionsCheck(reads: DoctorReads): Promise<Check> {
+  const installed = await reads.functions();
+  const wrong = unusableFunctions(installed);
+  if (wrong !== null) {
+    return store.wrong("functions", wrong, "Run `tessera migrate` of this build with the same --data or --postgres.");
+  }
+  if (functionsAge(installed) === "same") return store.ok("functions", `level ${FUNCTIONS_LEVEL}, those of this build`);
+  const found = `level ${installed?.level}, newer than this build's ${FUNCTIONS_LEVEL}; they serve it`;
+  return store.warn("functions", found, "Upgrade this process to the build that migrated the store.");
 }

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createServer as createHttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
-import { checkBroker, greetingChecks } from "./broker.ts";
+import { checkBroker, greetingChecks, storeChecks } from "./broker.ts";
 import { checkNode, checkPlatform, checkPort } from "./machine.ts";
 import { checkServer } from "./server.ts";
 import { executorChecks, keyChecks, workerChecks } from "./work.ts";
@@ -16,6 +16,7 @@ const GREETING = {
   tlsRequired: false,
   refusal: null,
   timeMs: null,
+  isStreamFull: false,
 };
 const servers: Server[] = [];
 const sockets: Socket[] = [];
@@ -147,6 +148,11 @@ describe("the broker", () => {
     expect(statuses(found)).toEqual({ nats: "ok", jetstream: "fail", login: "warn", clock: "warn" });
   });
 
+  it("whose stream of commands is full is a warning with what to do", () => {
+    const found = greetingChecks({ ...GREETING, isStreamFull: true }, "h:4222", true);
+    expect(statuses(found)).toMatchObject({ streams: "warn" });
+  });
+
   it("that refuses the user, or is none, is told", async () => {
     const port = await listen(
       createServer((socket) => {
@@ -154,10 +160,12 @@ describe("the broker", () => {
         socket.on("data", () => socket.end("-ERR 'Authorization Violation'\r\n"));
       }),
     );
-    const refused = await checkBroker(`nats://me:secret@127.0.0.1:${port}`);
+    const refused = await checkBroker(`nats://me:secret@127.0.0.1:${port}`, { project: "default", storeId: null });
     expect(refused.at(-1)).toMatchObject({ name: "login", fault: "configuration" });
     expect(JSON.stringify(refused)).not.toContain("secret");
-    expect(await checkBroker("nats://127.0.0.1:1")).toMatchObject([{ fault: "unreachable" }]);
+    expect(await checkBroker("nats://127.0.0.1:1", { project: "default", storeId: null })).toMatchObject([
+      { fault: "unreachable" },
+    ]);
   });
 });
 
@@ -183,5 +191,21 @@ describe("the work", () => {
     expect(keyChecks([key])).toMatchObject([{ status: "ok", found: "1 stored (admin)" }]);
     const ending = { ...key, is_ending: true, expires_at: "2030-01-02T00:00:00Z" };
     expect(keyChecks([ending])).toMatchObject([{ status: "warn", found: expect.stringContaining("k1 on 2030-01-02") }]);
+  });
+});
+
+describe("the durables of a broker", () => {
+  const ours = `store_${"a".repeat(32)}`;
+  const theirs = `store_${"b".repeat(32)}`;
+
+  it("are told with the store that they serve; another store's are a warning that says what this one does", () => {
+    expect(storeChecks([{ durable: "d", storeId: ours }], ours)).toMatchObject([
+      { status: "ok", found: `d serves ${ours}: this store` },
+    ]);
+    expect(storeChecks([{ durable: "d", storeId: theirs }], ours)).toMatchObject([
+      { status: "warn", found: `d serves ${theirs}, and this is ${ours}: it uses a name of its own` },
+    ]);
+    expect(storeChecks([{ durable: "d", storeId: null }], ours)).toMatchObject([{ status: "ok" }]);
+    expect(storeChecks([{ durable: "d", storeId: theirs }], null)).toMatchObject([{ status: "ok" }]);
   });
 });

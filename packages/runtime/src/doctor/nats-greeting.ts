@@ -16,6 +16,8 @@ export interface Greeting {
   readonly refusal: string | null;
   /** The broker's time when it described one of our streams; null where it told none. */
   readonly timeMs: number | null;
+  /** The stream that was asked about takes no more messages: it keeps what it has, and is full. */
+  readonly isStreamFull: boolean;
 }
 
 export interface GreetingOptions {
@@ -63,21 +65,36 @@ async function logIn(
   socket: Socket,
   { user, pass, token, stream }: GreetingOptions,
   signal: AbortSignal,
-): Promise<Pick<Greeting, "refusal" | "timeMs">> {
+): Promise<Pick<Greeting, "refusal" | "timeMs" | "isStreamFull">> {
   const who = { user, pass, auth_token: token };
   socket.write(
     `CONNECT ${JSON.stringify({ verbose: false, pedantic: false, lang: "node", version: "0", ...who })}\r\nPING\r\n`,
   );
   const answer = await readLine(socket, signal, (line) => line.startsWith("PONG") || line.startsWith("-ERR"));
-  if (answer.startsWith("-ERR")) return { refusal: answer.slice("-ERR".length).trim(), timeMs: null };
+  if (answer.startsWith("-ERR"))
+    return { refusal: answer.slice("-ERR".length).trim(), timeMs: null, isStreamFull: false };
   const question = `$JS.API.STREAM.INFO.${stream}`;
   socket.write(`SUB ${INBOX} 1\r\nPUB ${question} ${INBOX} 0\r\n\r\nPING\r\n`);
   // The server answers in order, but JetStream is another of its parts: the PONG may come first.
   const told = await readLine(socket, signal, (line) => line.startsWith("{") || line.startsWith("-ERR")).catch(
     () => "",
   );
-  const { ts } = told.startsWith("{") ? (JSON.parse(told) as { ts?: string }) : {};
-  return { refusal: null, timeMs: ts === undefined ? null : new Date(ts).getTime() };
+  const info = told.startsWith("{") ? (JSON.parse(told) as StreamInfo) : {};
+  const timeMs = info.ts === undefined ? null : new Date(info.ts).getTime();
+  return { refusal: null, timeMs, isStreamFull: isFull(info) };
+}
+
+interface StreamInfo {
+  readonly ts?: string;
+  readonly config?: { readonly discard?: string; readonly max_msgs?: number; readonly max_bytes?: number };
+  readonly state?: { readonly messages?: number; readonly bytes?: number };
+}
+
+function isFull({ config = {}, state = {} }: StreamInfo): boolean {
+  const reaches = (held = 0, limit = -1) => limit > 0 && held >= limit;
+  return (
+    config.discard === "new" && (reaches(state.messages, config.max_msgs) || reaches(state.bytes, config.max_bytes))
+  );
 }
 
 /** The first line that fits. Throws when the connection ends or the time is over. */

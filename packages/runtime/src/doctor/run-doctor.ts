@@ -46,8 +46,13 @@ export async function runDoctor(options: DoctorOptions): Promise<Check[]> {
   if (isServing) looks.push({ area: "api", run: () => checkPort(options.host ?? API_HOST, options.port ?? API_PORT) });
   if (url !== undefined) looks.push({ area: "api", run: () => checkServer(url, options.apiKey, options.project) });
   const isServers = url !== undefined && options.data === undefined && options.postgres === undefined;
-  looks.push({ area: "store", run: () => (isServers ? storeOfServer() : checkStore(options)) });
-  if (nats !== undefined) looks.push({ area: "broker", run: () => checkBroker(nats) }); // D2
+  let storeId: string | null = null;
+  const hearStoreId = (id: string) => {
+    storeId = id;
+  };
+  looks.push({ area: "store", run: () => (isServers ? storeOfServer() : checkStore(options, hearStoreId)) });
+  const { project } = options;
+  if (nats !== undefined) looks.push({ area: "broker", run: () => checkBroker(nats, { project, storeId }) }); // D2
   if (bundle !== undefined) looks.push({ area: "bundle", run: () => checkBundle(bundle, env) });
   const checks: Check[] = [];
   for (const look of looks) checks.push(...(await safely(look)));

@@ -5,7 +5,7 @@
 
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import type { Database } from "@tessera/kernel";
+import { type Database, storeIdOf } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
 import { findHolder } from "../holder.ts";
 import { openStore } from "../open-store.ts";
@@ -19,6 +19,7 @@ const store = checksOf("store");
 const keys = checksOf("keys");
 const FREE_BYTES_MIN = 1024 ** 3;
 const OTHERS_MAY = 0o077;
+const SCHEMA_CHECKS: ReadonlySet<string> = new Set(["migrations", "functions"]);
 const UNREACHABLE_KINDS: ReadonlySet<unknown> = new Set(["unavailable", "connection_lost", "locked"]);
 
 export interface StoreChoice {
@@ -27,7 +28,11 @@ export interface StoreChoice {
   readonly project: string;
 }
 
-export async function checkStore({ data, postgres, project }: StoreChoice): Promise<Check[]> {
+/** `hearId` is told which store it is, where that can be seen. */
+export async function checkStore(
+  { data, postgres, project }: StoreChoice,
+  hearId: (storeId: string) => void = () => {},
+): Promise<Check[]> {
   const place = storePlace({ data, postgres });
   if (place.kind === "memory")
     return [store.ok("store", "no store was named: commands that need none keep theirs in memory")];
@@ -36,9 +41,9 @@ export async function checkStore({ data, postgres, project }: StoreChoice): Prom
     const isHeld = checks.some(({ name }) => name === "holder");
     const isThere = await exists(join(place.directory, "store"));
     if (isHeld || !isThere || checks.some(({ status }) => status === "fail")) return checks; // S1
-    return [...checks, ...(await insideChecks(place, project))];
+    return [...checks, ...(await insideChecks(place, project, hearId))];
   }
-  return await insideChecks(place, project);
+  return await insideChecks(place, project, hearId);
 }
 
 async function directoryChecks(directory: string): Promise<Check[]> {
@@ -100,7 +105,11 @@ async function keyFileChecks(directory: string): Promise<Check[]> {
   ];
 }
 
-async function insideChecks(place: Exclude<StorePlace, { kind: "memory" }>, project: string): Promise<Check[]> {
+async function insideChecks(
+  place: Exclude<StorePlace, { kind: "memory" }>,
+  project: string,
+  hearId: (storeId: string) => void,
+): Promise<Check[]> {
   let database: Database;
   try {
     const choice = place.kind === "postgres" ? { postgres: place.url } : { data: place.directory };
@@ -110,12 +119,24 @@ async function insideChecks(place: Exclude<StorePlace, { kind: "memory" }>, proj
   }
   try {
     const checks = await databaseChecks(database, place.name);
-    const isUsable = checks.every(({ name, status }) => name !== "migrations" || status === "ok");
-    return isUsable ? [...checks, ...(await workChecks(database, project))] : checks;
+    const isUsable = checks.every(({ name, status }) => !SCHEMA_CHECKS.has(name) || status !== "fail");
+    if (!isUsable) return checks;
+    return [...checks, await idCheck(database, hearId), ...(await workChecks(database, project))];
   } catch (error) {
     return [store.unreachable("database", `it stopped answering: ${saidBy(error)}`, "Repeat.")];
   } finally {
     await database.close();
+  }
+}
+
+async function idCheck(database: Database, hearId: (storeId: string) => void): Promise<Check> {
+  try {
+    const storeId = await storeIdOf(database);
+    hearId(storeId);
+    return store.ok("id", `this is ${storeId}`);
+  } catch (error) {
+    const fix = "Run `tessera migrate` and deploy/roles.sql of this release.";
+    return store.warn("id", `which store this is cannot be read: ${saidBy(error)}`, fix);
   }
 }
 

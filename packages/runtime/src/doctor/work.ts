@@ -8,6 +8,8 @@ const work = checksOf("work");
 const keys = checksOf("keys");
 /** A call that nobody took for so long has nobody to take it. */
 const UNCLAIMED_SECONDS = 15;
+/** Swept once a second; a session that keeps rows locked is ended after five. */
+export const DUE_SECONDS_MAX = 15;
 const EXPIRING_DAYS = 14;
 
 /** A role may be kept from looking: then somebody else has to. */
@@ -24,10 +26,17 @@ export async function workChecks(database: Database, project: string): Promise<C
 async function lookAtWork(database: Database, project: string): Promise<Check[]> {
   const reads = createDoctorReads(database);
   return [
+    dueCheck(await reads.oldestDueSeconds()),
     ...executorChecks(await reads.unclaimed(project, UNCLAIMED_SECONDS)),
     ...workerChecks(await reads.workers(), await reads.waitingTurns(project, UNCLAIMED_SECONDS)),
     ...keyChecks(await reads.keys(project, EXPIRING_DAYS)),
   ];
+}
+
+export function dueCheck(seconds: number): Check {
+  if (seconds < DUE_SECONDS_MAX) return work.ok("sweeper", "nothing that is due is left lying");
+  const fix = "Run a process with the role kernel; if one runs, its log says which sessions keep rows locked.";
+  return work.warn("sweeper", `work has been due for ${Math.round(seconds)} s and no sweeper took it`, fix);
 }
 
 export function executorChecks(unclaimed: readonly UnclaimedCalls[]): Check[] {

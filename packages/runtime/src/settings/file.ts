@@ -8,7 +8,7 @@ import { existsSync } from "node:fs";
 import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { importEntry, readBundleFiles, readConfigSettings } from "@tessera/executor";
-import { isJsonObject, nearestNames } from "@tessera/protocol";
+import { isJsonObject, nearName } from "@tessera/protocol";
 import { errorOfMistakes, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
 import { SETTING_NAMES, specOf } from "./table.ts";
 
@@ -69,8 +69,14 @@ function mistakeIn({ key, at }: Entry): Mistake[] {
   if (KEYS.includes(key)) return [];
   const says = SETTING_NAMES.some((name) => name === key)
     ? `the setting ${key} is read from the environment only (${specOf(key as never).variable})`
-    : `there is no setting ${JSON.stringify(key)}; did you mean ${nearestNames(key, KEYS)[0]}?`;
+    : settingText(key);
   return [mistakeOf("E_CONFIG_SCHEMA_INVALID", { ...at, pointer: `/settings/${key}` }, says)];
+}
+
+function settingText(key: string): string {
+  const says = `there is no setting ${JSON.stringify(key)}`;
+  const near = nearName(key, KEYS);
+  return near === undefined ? `${says}; the settings are ${KEYS.join(", ")}` : `${says}; did you mean ${near}?`;
 }
 
 function placeText(key: string, { file, line, column }: Entry["at"]): string {

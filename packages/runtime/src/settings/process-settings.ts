@@ -14,9 +14,12 @@ type FromSettings = Pick<
   | "builtins"
   | "workspaces"
   | "shell"
+  | "hidesProcesses"
   | "envAllowList"
+  | "credentials"
   | "concurrencyMax"
   | "leaseMs"
+  | "hangMs"
   | "sweepIntervalMs"
   | "api"
 >;
@@ -31,15 +34,19 @@ export function processSettings(settings: Settings): FromSettings {
     builtins: settings.builtins,
     workspaces: settings.workspaces,
     shell: { allowUnconfinedShell: settings.allow_unconfined_shell },
+    hidesProcesses: settings.hide_processes,
     envAllowList: settings.env_allow,
+    credentials: settings.credentials,
     concurrencyMax: settings.concurrency,
     leaseMs: settings.lease_seconds * 1_000,
+    hangMs: settings.hang_seconds * 1_000,
     sweepIntervalMs: settings.sweep_seconds * 1_000,
     api: {
       host: settings.host,
       port: settings.port,
       apiKey: settings.api_key,
       allowedHosts: settings.allowed_hosts,
+      trustedProxies: settings.trusted_proxies,
       isGodEnabled: settings.god_api,
     },
   };

@@ -43,6 +43,17 @@ describe("a setting", () => {
     expect(resolved.values.builtins).toBeUndefined();
   });
 
+  it("of grants takes lines with a header at their end, and no other word there", () => {
+    const at = (line: string) => resolveSettings({ flags: { credentials: line }, env: {}, file: null });
+    const lines = ["A_KEY GET a.example/**", "B_KEY GET|POST b.example/x in x-api-key"];
+    const { problems, settings } = at(lines.join(","));
+    expect(problems).toEqual([]);
+    expect(settings.find(({ name }) => name === "credentials")?.value).toEqual(lines);
+    for (const end of ["in", "as x-api-key", "in x-api-key Bearer"]) {
+      expect(at(`A_KEY GET a.example/** ${end}`).problems).toHaveLength(1);
+    }
+  });
+
   it("that is wrong is told with its place, what was found and what was expected, and all of them at once", async () => {
     writeYaml("    log_level: loud\n");
     const { problems } = resolveSettings({

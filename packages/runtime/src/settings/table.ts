@@ -41,6 +41,11 @@ const PATH = { kind: "path" } as const;
 const YES_NO = { kind: "yes_no" } as const;
 const plain = { isSecret: false } as const;
 const ENV_NAME = /^[A-Za-z_][A-Za-z0-9_]*$/;
+/** A line of decision 15; read by the executor (credential-grants.ts), which says what is wrong with one of this shape. */
+const CREDENTIAL = /^\S+ +\S+ +[^\s/]+\/\S*(?: +in +\S+)?$/;
+/** `10.0.0.1`, `10.0.0.0/8`, `::1`, `fd00::/8`. */
+const NETWORK =
+  /^(?:(?:\d{1,3}\.){3}\d{1,3}(?:\/(?:[12]?\d|3[0-2]))?|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:\/(?:\d{1,2}|1[01]\d|12[0-8]))?)$/;
 const HOST_NAME = /^[A-Za-z0-9.:[\]-]+$/;
 
 export const SETTINGS = {
@@ -134,6 +139,15 @@ export const SETTINGS = {
     key: "allowed_hosts",
     says: "Names besides loopback and the listening address that Host and Origin of a request may have.",
   },
+  trusted_proxies: {
+    ...plain,
+    type: { kind: "list", pattern: NETWORK, items: "addresses or networks" },
+    default: null,
+    flag: "--trusted-proxies",
+    variable: "TESSERA_TRUSTED_PROXIES",
+    key: "trusted_proxies",
+    says: "Addresses and networks (10.0.0.0/8) of the proxies before the API: limits and audit then count by the client that they name in X-Forwarded-For, which counts from no other address.",
+  },
   god_api: {
     ...plain,
     type: YES_NO,
@@ -171,6 +185,19 @@ export const SETTINGS = {
     key: "env_allow",
     says: "The only environment variables that tools may be given; absent: all that are not always refused.",
   },
+  credentials: {
+    ...plain,
+    type: {
+      kind: "list",
+      pattern: CREDENTIAL,
+      items: "grants like API_TOKEN GET|POST api.example.com/v1/{id} in x-api-key",
+    },
+    default: null,
+    flag: "--credentials",
+    variable: "TESSERA_CREDENTIALS",
+    key: "credentials",
+    says: "Operations that a credential may go out with besides those of the bundle: variable, methods (or *), host and path, in which {name} or * is a part of one segment and ** at the end all that follows; then `in` and the header that the credential goes into, where it is another than authorization. Requests with headers or query names that override the method (such as _method) are refused; bodies are not judged.",
+  },
   allow_unconfined_shell: {
     ...plain,
     type: YES_NO,
@@ -179,6 +206,24 @@ export const SETTINGS = {
     variable: "TESSERA_ALLOW_UNCONFINED_SHELL",
     key: "allow_unconfined_shell",
     says: "Lets the tool bash run without a sandbox where none can be made.",
+  },
+  hide_processes: {
+    ...plain,
+    type: YES_NO,
+    default: false,
+    flag: "--hide-processes",
+    variable: "TESSERA_HIDE_PROCESSES",
+    key: "hide_processes",
+    says: "Runs isolated tools in a process namespace of their own, where they see neither this process nor its environment; it needs bubblewrap.",
+  },
+  store_wait_seconds: {
+    ...plain,
+    type: { kind: "number", min: 0, max: 3_600, whole: false },
+    default: 60,
+    flag: null,
+    variable: "TESSERA_STORE_WAIT_SECONDS",
+    key: "store_wait_seconds",
+    says: "How long a process that starts waits for a PostgreSQL that is starting up, cannot be reached or takes no writes.",
   },
   grace_seconds: {
     ...plain,
@@ -207,9 +252,18 @@ export const SETTINGS = {
     key: "lease_seconds",
     says: "How long a worker or executor that was killed keeps what it held before others take it over.",
   },
+  hang_seconds: {
+    ...plain,
+    type: { kind: "number", min: 0, max: 3_600, whole: false },
+    default: 30,
+    flag: null,
+    variable: "TESSERA_HANG_SECONDS",
+    key: "hang_seconds",
+    says: "How long the event loop of a process may stand still, as in an endless loop of an inline tool, before the process is ended with exit code 8; 0: for ever.",
+  },
   sweep_seconds: {
     ...plain,
-    type: { kind: "number", min: 0.05, max: 60, whole: false },
+    type: { kind: "number", min: 0.05, max: 5, whole: false },
     default: SWEEP_INTERVAL_MS / 1_000,
     flag: null,
     variable: "TESSERA_SWEEP_SECONDS",

@@ -48,6 +48,7 @@ const THROW_DELAY_MS = 500;
 export class SimBroker {
   readonly #world: SimWorld;
   readonly #durables = new Map<string, Durable>();
+  #listeners = 0;
   #generation = 0;
   /** What is on its way, or delivered and not answered. */
   #open = 0;
@@ -167,14 +168,18 @@ export class SimBroker {
   async #subscribe(process: SimProcess, options: SubscribeOptions, handler: Handler): Promise<Subscription> {
     const durable = this.#durableOf(options);
     const member: Member = { process, handler };
-    const leave = () => void durable.members.delete(member);
+    const leave = () => {
+      durable.members.delete(member);
+      if (options.durable === undefined) this.#durables.delete(durable.name);
+    };
     durable.members.add(member);
     process.onKill(leave);
     for (const message of durable.kept.splice(0)) this.#route(durable, message, 1, 0);
     return { stop: async () => leave() };
   }
 
-  #durableOf({ durable: name, pattern }: SubscribeOptions): Durable {
+  #durableOf({ durable: named, pattern }: SubscribeOptions): Durable {
+    const name = named ?? `listener ${++this.#listeners}`;
     const known = this.#durables.get(name);
     if (known !== undefined) return known;
     const durable: Durable = { name, pattern, members: new Set(), kept: [], taken: 0, latest: 0 };

@@ -21,7 +21,7 @@ import {
 import { checkEnvName } from "../env-name.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "../policy.ts";
 import { compileParameters } from "./argument-check.ts";
-import { type ArgumentSource, argumentPlan } from "./argument-plan.ts";
+import { type ArgumentSource, compilePlan } from "./argument-plan.ts";
 import { propertiesOf } from "./check-parameters.ts";
 import { schemaInvalid } from "./schema-walk.ts";
 import { checkTemplates, hasTemplates } from "./template.ts";
@@ -36,12 +36,14 @@ export interface CheckArgumentOptionsOptions {
   readonly pointer?: string;
   /** Environment variables that this installation lets tools ask for; absent: all but those that are always refused. */
   readonly envAllowList?: readonly string[];
+  /** The definition passed before it was stored, so nothing is compiled for it here. */
+  readonly isStored?: boolean;
 }
 
 /** Refuses a definition whose options cannot be meant. Its `parameters` must have been checked before. */
 export function checkArgumentOptions(
   definition: ArgumentSource,
-  { pointer = "/options", envAllowList }: CheckArgumentOptionsOptions = {},
+  { pointer = "/options", envAllowList, isStored = false }: CheckArgumentOptionsOptions = {},
 ): void {
   const { options, parameters } = definition;
   if (!isJsonObject(options)) throw schemaInvalid(pointer, "must be an object");
@@ -55,13 +57,15 @@ export function checkArgumentOptions(
   const fixed = section(args.fixed, `${pointer}/args/fixed`);
   const envs = section(options.envs, `${pointer}/envs`);
   checkOneSource({ "args/defaults": defaults, "args/fixed": fixed, envs }, pointer);
-  checkValues(parameters, defaults, `${pointer}/args/defaults`);
-  checkValues(parameters, fixed, `${pointer}/args/fixed`);
+  if (!isStored) {
+    checkValues(parameters, defaults, `${pointer}/args/defaults`);
+    checkValues(parameters, fixed, `${pointer}/args/fixed`);
+  }
   for (const [name, variable] of Object.entries(envs)) {
     checkEnvName(variable, `${pointer}/envs${jsonPointer([name])}`, envAllowList);
   }
   checkRunOptions(options as JsonObject, pointer);
-  argumentPlan(definition); // what the options add to the parameters must leave a schema that compiles
+  if (!isStored) compilePlan(definition); // what the options add to the parameters must leave a schema that compiles
 }
 
 function section(value: unknown, pointer: string): JsonObject {

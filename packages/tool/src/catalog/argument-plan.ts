@@ -3,6 +3,8 @@
 //   L1. What a definition provides itself needs no place in its `parameters`: CommonGround tools often hide an argument by
 //       not declaring it. Such an argument is allowed even where `additionalProperties` is false.
 //   L2. At the agent's end the value of an environment argument is not known. There it may be anything.
+//   L3. A check is compiled when it is first asked for. A process knows the tools of all projects that it works for, and
+//       compiling them all at once would hold up everything else; the first call of one is held up by its own.
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 import type { ToolDefinition } from "../definition.ts";
@@ -35,6 +37,12 @@ export function argumentPlan(definition: ArgumentSource): ArgumentPlan {
   return plan;
 }
 
+/** Both checks at once, where a definition is judged (L3). */
+export function compilePlan(definition: ArgumentSource): readonly ArgumentCheck[] {
+  const { agentCheck, executorCheck } = argumentPlan(definition);
+  return [agentCheck, executorCheck];
+}
+
 function newPlan({ parameters, options }: ArgumentSource): ArgumentPlan {
   const ownDefaults = Object.entries(options.args?.defaults ?? {});
   const fixed = Object.entries(options.args?.fixed ?? {});
@@ -42,13 +50,22 @@ function newPlan({ parameters, options }: ArgumentSource): ArgumentPlan {
   const hidden = new Set([...fixed, ...envs].map(([name]) => name));
   const taken = new Set([...hidden, ...ownDefaults.map(([name]) => name)]);
   const provided = [...taken];
+  const unknown = new Set(envs.map(([name]) => name));
+  let agentCheck: ArgumentCheck | null = null;
+  let executorCheck: ArgumentCheck | null = null;
   return {
     defaults: [...ownDefaults, ...topLevelDefaults(parameters).filter(([name]) => !taken.has(name))],
     fixed,
     envs,
     hidden,
-    agentCheck: compileParameters(accepting(parameters, provided, new Set(envs.map(([name]) => name)))),
-    executorCheck: compileParameters(accepting(parameters, provided, new Set())),
+    get agentCheck() {
+      agentCheck ??= compileParameters(accepting(parameters, provided, unknown));
+      return agentCheck;
+    },
+    get executorCheck() {
+      executorCheck ??= compileParameters(accepting(parameters, provided, new Set()));
+      return executorCheck;
+    },
   };
 }
 

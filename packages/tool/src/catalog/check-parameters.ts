@@ -54,10 +54,11 @@ export interface CheckedParameters {
 
 /** Refuses what cannot be a tool's parameters. */
 export function checkParameters(parameters: unknown, options: CheckParametersOptions = {}): void {
-  readParameters(parameters, options);
+  const { schema } = readParameters(parameters, options);
+  checkTopLevelDefaults(schema, options.pointer ?? "");
 }
 
-/** The same, and keeps what was found out. */
+/** The same, all but the defaults, and keeps what was found out. */
 export function readParameters(parameters: unknown, options: CheckParametersOptions = {}): CheckedParameters {
   const at = options.pointer ?? "";
   const schema = copyParameters(parameters, at);
@@ -72,7 +73,6 @@ export function readParameters(parameters: unknown, options: CheckParametersOpti
     return size + textKeywords(node.schema);
   });
   const check = compile(schema, at);
-  checkTopLevelDefaults(schema, at);
   return { schema, weight: root.weight, textWeight: root.textWeight, check };
 }
 

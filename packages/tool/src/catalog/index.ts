@@ -19,6 +19,7 @@ export {
   isInternalTool,
 } from "./internal-tools.ts";
 export { type ModelTool, modelParameters, modelTool } from "./model-tool.ts";
+export { compilePattern, type Pattern } from "./pattern.ts";
 export {
   type CallRequest,
   type PlanCallsOptions,

@@ -143,6 +143,7 @@ export function internalPolicy(definition: ToolDefinition, args: JsonObject): To
     backoff_ms: 1_000,
     // A batch ends itself at its deadline; the call has to outlive that, or the caller would see a timeout instead.
     timeout_ms: isForkJoin ? Math.ceil(deadline) + CALL_DEADLINE_MARGIN_MS : TOOL_TIMEOUT_MS,
+    queue_timeout_ms: null,
     can_reconcile: false,
     error_message_limit: 1_000,
   };

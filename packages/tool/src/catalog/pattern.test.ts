@@ -51,6 +51,18 @@ describe("a pattern", () => {
     },
   );
 
+  it.each([
+    ["(?=a)b", "(?=…) is a lookahead", "write what follows into the pattern itself"],
+    ["x(?!a)b", "(?!…) is a negative lookahead", "list what is allowed there, as in [^x]"],
+    ["(?<=a)b", "(?<=…) is a lookbehind", "write what goes before into the pattern itself"],
+    ["(?<!a)b", "(?<!…) is a negative lookbehind", "list what is allowed there"],
+    ["(a)\\1", "\\1 is a back reference", "write the group's own pattern again"],
+    ["(?<n>a)\\k<n>", "\\k is a back reference", "write the group's own pattern again"],
+  ])("%s is refused with its name and what to write instead", (source, name, instead) => {
+    expect(refusalOf(source)).toContain(name);
+    expect(refusalOf(source)).toContain(instead);
+  });
+
   it("is refused before it is compiled when its repeats unroll to too much", () => {
     const started = process.hrtime.bigint();
     expect(refusalOf("x{0,1000}".repeat(50))).toContain("too many instructions");

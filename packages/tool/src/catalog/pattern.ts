@@ -1,7 +1,8 @@
-// Regular expressions of tool parameters. They come from whoever may upload a tool, so they never reach a backtracking
-// engine (design.md D10).
+// Regular expressions that are written outside of this program: in tool parameters, in rules of scripted models. Any client that
+// may upload those can write one, so they never reach a backtracking engine (design.md D10).
 //
-//   P1. Matching is RE2's: linear in the text. What RE2 cannot do (look-around, back references) is refused.
+//   P1. Matching is RE2's: linear in the text. What RE2 cannot do (look-around, back references) is refused, with what to
+//       write instead.
 //   P2. A loop over nothing but loops, such as `(a+)+`, is refused although RE2 could run it: the schema is also read by
 //       models, clients and executors in other languages, whose engines would hang. A loop whose every round must pass
 //       a plain piece, such as `(?:-[a-z0-9]+)*`, is accepted.
@@ -30,7 +31,7 @@ export function compilePattern(source: string): Pattern {
   try {
     compiled = RE2JS.compile(RE2JS.translateRegExp(source)); // P1
   } catch (cause) {
-    throw refusal(source, "RE2 cannot run it (look-around and back references are not supported)", cause);
+    throw refusal(source, `RE2 cannot read it: ${cause instanceof Error ? cause.message : String(cause)}`, cause);
   }
   return { size, test: (text) => compiled.test(text), toString: () => `/${source}/` };
 }
@@ -179,9 +180,22 @@ function readRepeat(source: string, at: number): Repeat | null {
   }
 }
 
+/** P1: what a group starts with, what that is called, and what does the same. */
+const LOOK_AROUND: readonly (readonly [start: string, name: string, instead: string])[] = [
+  ["(?=", "lookahead", "write what follows into the pattern itself"],
+  ["(?!", "negative lookahead", "list what is allowed there, as in [^x], or decide it where the value is used"],
+  ["(?<=", "lookbehind", "write what goes before into the pattern itself"],
+  ["(?<!", "negative lookbehind", "list what is allowed there, as in (?:^|[^x]), or decide it where the value is used"],
+];
+
 /** Index of a group's first piece: after `(`, `(?:`, `(?<name>` or `(?flags:`. */
 function groupBody(source: string, at: number): number {
   if (source[at + 1] !== "?") return at + 1;
+  const around = LOOK_AROUND.find(([start]) => source.startsWith(start, at));
+  if (around !== undefined) {
+    const [start, name, instead] = around;
+    throw refusal(source, `${start}…) is a ${name}, which cannot be matched in linear time; ${instead}`);
+  }
   let end = at + 2;
   while (end < source.length && !":>)=!".includes(source[end] as string)) end++;
   return source[end] === ")" ? end : end + 1;
@@ -197,8 +211,15 @@ function afterClass(source: string, at: number): number {
   throw refusal(source, "a class is not closed");
 }
 
+const BACK_REFERENCE = /^\\[1-9k]/;
+
 /** `\d` is two characters; `\p{Greek}`, `\u{1F600}` and `\x{41}` end at their brace. */
 function afterEscape(source: string, at: number): number {
+  const [back] = BACK_REFERENCE.exec(source.slice(at, at + 2)) ?? [];
+  if (back !== undefined) {
+    const instead = "write the group's own pattern again, or compare the two parts where the value is used";
+    throw refusal(source, `${back} is a back reference, which cannot be matched in linear time; ${instead}`); // P1
+  }
   if ("pPux".includes(source[at + 1] ?? "") && source[at + 2] === "{") {
     const end = source.indexOf("}", at);
     return end === -1 ? source.length : end + 1;

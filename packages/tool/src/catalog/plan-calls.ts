@@ -48,6 +48,7 @@ export interface PlannedCallDraft {
   readonly effect: ToolEffect;
   readonly after_execution: AfterExecution;
   readonly timeout_ms?: number;
+  readonly queue_timeout_ms?: number;
   readonly attempts_max: number;
   readonly backoff_ms?: number;
   readonly can_reconcile?: boolean;
@@ -120,6 +121,7 @@ function draftOf(id: string, tool: RegisteredTool, given: unknown, options: Plan
     effect: policy.effect,
     after_execution: definition.after_execution,
     timeout_ms: policy.timeout_ms,
+    ...(local || policy.queue_timeout_ms === null ? {} : { queue_timeout_ms: policy.queue_timeout_ms }),
     attempts_max: policy.attempts_max,
     backoff_ms: policy.backoff_ms,
     can_reconcile: policy.can_reconcile,

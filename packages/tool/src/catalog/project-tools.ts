@@ -1,8 +1,8 @@
-// The tools of a project as its registry in the store has them now, kept compiled between calls.
+// The tools of a project as its registry in the store has them now, kept between calls.
 //
-//   P1. The store decides what exists; a version that did not change since the last look is not read, checked or compiled
-//       again.
-//   P2. A definition that this build cannot use is left out and told once; it does not hide the others.
+//   P1. The store decides what exists; a version that did not change since the last look is not read or checked again.
+//   P2. A definition that this build cannot use is left out and told once; it does not hide the others. Schemas are compiled
+//       by the first call (argument-plan.ts, L3): a project may have hundreds of tools.
 
 import type { ToolDefinition } from "../definition.ts";
 import { type ToolCatalog, ToolRegistry } from "./tool-registry.ts";
@@ -28,7 +28,7 @@ export function createProjectTools(reads: ToolReads, onWarning: (warning: string
   return {
     digestOf: (definition) => digestOf.get(definition),
     async catalogOf(projectId) {
-      const project = known.get(projectId) ?? { registry: new ToolRegistry(), digests: new Map() };
+      const project = known.get(projectId) ?? { registry: new ToolRegistry({ isStored: true }), digests: new Map() };
       known.set(projectId, project);
       const rows = await reads.tools(projectId);
       const names = new Set(rows.map((row) => String(row.tool_name)));

@@ -4,9 +4,17 @@
 //       that nobody checks is worse than none.
 //   W2. `$ref` stays inside the document, names a schema in it, and closes no circle.
 //   W3. References are followed for size and height, because fifty lines can refer to each other 2^50 times over.
+//   W4. What compiling costs is counted while walking, before anything is compiled, and the walk ends where it is too much.
 
 import { type CGError, errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 
+/** What compiling one document may cost, in steps of about 25 µs: at most this is spent where calls are made, on the loop that
+ *  serves everything else. A schema and each of its keywords is one; so are two names that another argument requires, since
+ *  a line of code is written for each; a pattern is compiled as well. */
+const COMPILE_STEPS_MAX = 2_000;
+const PATTERN_STEPS = 2;
+/** ajv goes through longer lists in a loop. */
+const NAMES_WRITTEN_MAX = 200;
 /** Keywords and their values applied to one argument at most, references followed. */
 const SCHEMA_WEIGHT_MAX = 50_000;
 /** Schemas in one document. 500 compile in 0.2 s at worst; ajv's time grows faster than their number. */
@@ -56,8 +64,16 @@ export function walkSchemas(root: JsonObject, at: string, visit: (node: SchemaNo
   const nodes = [first];
   const byPointer = new Map([["", first]]);
   let count = 0;
+  let steps = 0;
   for (let index = 0; index < nodes.length; index++) {
     const node = nodes[index] as SchemaNode;
+    steps += compileSteps(node.schema);
+    if (steps > COMPILE_STEPS_MAX) {
+      throw schemaInvalid(
+        at,
+        `holds too many keywords, names and patterns: more than ${COMPILE_STEPS_MAX} steps to compile`,
+      ); // W4
+    }
     node.textWeight = visit(node);
     for (const [keyword, value] of Object.entries(node.schema)) {
       for (const { path, schema } of subschemas(node, keyword, value, at)) {
@@ -174,6 +190,33 @@ function measure(nodes: readonly SchemaNode[], at: string): void {
     }
   }
 }
+
+/** W4. Keywords that only annotate cost nothing. */
+function compileSteps(schema: JsonObject): number {
+  let steps = 1;
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (NOTES.has(keyword)) continue;
+    steps++;
+    if (keyword === "required") steps += namesSteps(value);
+    else if (keyword === "pattern") steps += PATTERN_STEPS;
+    else if (!isJsonObject(value)) continue;
+    else if (keyword === "patternProperties") steps += PATTERN_STEPS * Object.keys(value).length;
+    else if (keyword === "dependentRequired") {
+      for (const names of Object.values(value)) steps += 1 + namesSteps(names);
+    }
+  }
+  return steps;
+}
+
+function namesSteps(names: JsonValue): number {
+  return Array.isArray(names) ? Math.min(names.length, NAMES_WRITTEN_MAX) / 2 : 0;
+}
+
+const NOTES: ReadonlySet<string> = new Set(
+  "title description examples default deprecated readOnly writeOnly $comment $schema format contentEncoding contentMediaType".split(
+    " ",
+  ),
+);
 
 function ownWeight(schema: JsonObject): number {
   let weight = 1;

@@ -1,7 +1,8 @@
 // The registry holds every tool that this process knows; a catalog is what one step offers the model.
 //
-//   R1. A tool is checked in full when it is registered, however it got here: configuration, upload or `register()` of an
-//       extension. Afterwards nothing about it is checked again.
+//   R1. A tool is checked in full when it is registered, however it got here: configuration, or `register()` of an
+//       extension. Afterwards nothing about it is checked again. Definitions of a store were checked when they were
+//       uploaded; of those only what costs nothing is looked at, and a schema that this build does not take refuses calls.
 //   R2. A name is given once. Whoever comes second is refused, never put in place of the first (faults T6, reference
 //       Part 3 row 62).
 //   R3. A catalog changes for its step only. A tool that leaves the registry leaves every catalog at once.
@@ -14,8 +15,8 @@ import { checkParameters } from "./check-parameters.ts";
 import { isInternalTool } from "./internal-tools.ts";
 import { type ModelTool, modelTool } from "./model-tool.ts";
 
-/** `envAllowList`: the environment variables that tools of this process may ask for. */
-export type ToolRegistryOptions = Pick<CheckArgumentOptionsOptions, "envAllowList">;
+/** `envAllowList`: the environment variables that tools of this process may ask for. `isStored`: definitions of a store. */
+export type ToolRegistryOptions = Pick<CheckArgumentOptionsOptions, "envAllowList" | "isStored">;
 
 export class ToolRegistry {
   readonly #tools = new Map<string, RegisteredTool>();
@@ -104,6 +105,6 @@ function checkDefinition(definition: ToolDefinition, options: ToolRegistryOption
     throw errorOf("invalid_after_execution", `after_execution of ${tool_name} must be suspend or terminate`);
   }
   parseTargetSubject(definition.target_subject);
-  checkParameters(definition.parameters, { pointer: "/parameters" });
-  checkArgumentOptions(definition, options); // compiles the checks as well: the first call should not pay for it
+  if (options.isStored !== true) checkParameters(definition.parameters, { pointer: "/parameters" });
+  checkArgumentOptions(definition, options); // but for stored ones compiles the checks as well
 }

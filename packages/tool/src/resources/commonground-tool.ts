@@ -39,7 +39,7 @@ export function readCommonGroundTool(reading: DocumentReading, options: ToolDocu
   const toolOptions = readOptions(reading, mappingAt(reading, root, "options", "") ?? {}, "/options");
   // A timeout beside the options does nothing; a senseless one is refused all the same, because its author relies on it.
   checkTimeouts(reading, root, "");
-  reading.ignoreOthers(root, "", KNOWN_KEYS);
+  reading.passOverOthers(root, "", KNOWN_KEYS);
   if (nameKey === "tool_name" && given(root, "name") !== undefined && root.name !== tool_name) reading.ignore("/name");
 
   const definition: ToolDefinition = {

@@ -2,9 +2,17 @@
 //
 //   R1. Reading goes on after a mistake, so that an author sees them all.
 //   R2. Codes are those of an upload; a bundle's mistakes carry the E_CONFIG code of the same meaning where there is one.
-//   R3. A key nobody knows is tolerated and named: a typo must not silently change what a tool does.
+//   R3. A field that there is not is a mistake with the nearest name: a typo must not silently change what a tool does. Only
+//       CommonGround's own documents may carry fields that mean nothing here (reference §9): those are named.
 
-import { CGError, type ErrorCode, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import {
+  CGError,
+  type ErrorCode,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  unknownField,
+} from "@tessera/protocol";
 import { type Mistake, mistakeOf, type Place, shown } from "./place.ts";
 import type { YamlDocument } from "./yaml-document.ts";
 import type { YamlKind } from "./yaml-limits.ts";
@@ -23,7 +31,10 @@ export interface DocumentReading {
   mistake(code: ErrorCode, pointer: string, message: string, part?: "value" | "key"): void;
   /** Runs a check that throws CGErrors; `originOf` says where in the document its pointers lead. */
   check(task: () => void, originOf: (pointer: string) => string): void;
-  ignoreOthers(value: JsonObject, pointer: string, known: ReadonlySet<string>): void;
+  /** R3. */
+  refuseOthers(value: JsonObject, pointer: string, known: ReadonlySet<string>): void;
+  /** R3, of a document that may have other fields. */
+  passOverOthers(value: JsonObject, pointer: string, known: ReadonlySet<string>): void;
   ignore(pointer: string): void;
 }
 
@@ -62,8 +73,14 @@ export function startReading(document: YamlDocument, root: JsonObject, source: Y
         if (!mistakes.some((known) => known.pointer === pointer)) mistake(error.code, pointer, error.message);
       }
     },
-    ignoreOthers(value, pointer, known) {
-      for (const key of Object.keys(value)) if (!known.has(key)) ignore(`${pointer}/${segment(key)}`); // R3
+    refuseOthers(value, pointer, known) {
+      for (const key of Object.keys(value)) {
+        if (known.has(key)) continue;
+        mistake("schema_invalid", `${pointer}/${segment(key)}`, unknownField(key, [...known]), "key");
+      }
+    },
+    passOverOthers(value, pointer, known) {
+      for (const key of Object.keys(value)) if (!known.has(key)) ignore(`${pointer}/${segment(key)}`);
     },
   };
 }

@@ -60,10 +60,10 @@ baseUrl: https://api.example.com/v1`,
     ]);
   });
 
-  it("names the fields of spec that it does not use", () => {
-    const { apis, ignored } = read(api(LEAST, "errorMessageLimit: 5\nenvs: { k: A_KEY }"));
-    expect(apis).toHaveLength(1);
-    expect(ignored.map(({ pointer, line }) => `${pointer} ${line}`)).toEqual([
+  it("refuses the fields of spec that are for code", () => {
+    const { apis, mistakes } = read(api(LEAST, "errorMessageLimit: 5\nenvs: { k: A_KEY }"));
+    expect(apis).toEqual([]);
+    expect(mistakes.map(({ pointer, line }) => `${pointer} ${line}`)).toEqual([
       "/spec/errorMessageLimit 9",
       "/spec/envs 10",
     ]);

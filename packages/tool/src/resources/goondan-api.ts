@@ -3,8 +3,7 @@
 //
 //   A1. The shape is checked here, every mistake with its place. The document is another file of the bundle: whoever loads
 //       the bundle reads it, and finds what is wrong in it.
-//   A2. `spec.openapi` is closed, unlike `spec`: a key that nobody knows may be a filter with a typo, and without it the
-//       tools could do more than their author meant.
+//   A2. A field of `spec` that is for code (`errorMessageLimit`, `envs`) does nothing for a document, so it is refused.
 //   A3. An upload is one file and brings no document with it, so it cannot have one.
 
 import { isJsonObject, type JsonObject, type JsonValue, type ToolPlacement } from "@tessera/protocol";
@@ -12,7 +11,7 @@ import { checkEnvName } from "../catalog/index.ts";
 import { type DocumentReading, given, mappingAt, segment } from "./document-reading.ts";
 import { isPathInside } from "./entry-path.ts";
 import { shown } from "./place.ts";
-import { checkPlacement } from "./tool-options.ts";
+import { checkPlacement, checkTimeouts } from "./tool-options.ts";
 
 /** By id (or tag, or `GET /path`), by tag, or by method and path. */
 export type ApiOperationChoice = string | { readonly tag: string } | { readonly method: string; readonly path: string };
@@ -33,6 +32,8 @@ export interface ApiDraft {
   /** Security scheme, or name of a header → environment variable. */
   readonly auth: Readonly<Record<string, string>>;
   readonly baseUrl?: string;
+  readonly timeoutMs?: number;
+  readonly queueTimeoutMs?: number;
   readonly pointer: string;
 }
 
@@ -43,8 +44,16 @@ export type ApiMethod = (typeof API_METHODS)[number];
 const POINTER = "/spec/openapi";
 const LIST_MAX = 500;
 const CHARS_MAX = 1_000;
-const SPEC_KEYS: ReadonlySet<string> = new Set(["openapi", "placement", "target", "entry", "exports"]);
-const KEYS: readonly string[] = ["document", "hosts", "operations", "auth", "baseUrl"];
+const SPEC_KEYS: ReadonlySet<string> = new Set([
+  "openapi",
+  "placement",
+  "target",
+  "timeoutMs",
+  "queueTimeoutMs",
+  "entry",
+  "exports",
+]);
+const KEYS: ReadonlySet<string> = new Set(["document", "hosts", "operations", "auth", "baseUrl"]);
 /** The characters of a header's name; those of a scheme's are among them. */
 const AUTH_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 
@@ -67,7 +76,7 @@ export function readGoondanApi(
     reading.mistake("schema_invalid", POINTER, message, "key"); // A3
     return null;
   }
-  reading.ignoreOthers(spec, "/spec", SPEC_KEYS);
+  reading.refuseOthers(spec, "/spec", SPEC_KEYS);
   for (const key of ["entry", "exports"]) {
     if (given(spec, key) === undefined) continue;
     reading.mistake(
@@ -77,13 +86,10 @@ export function readGoondanApi(
     );
   }
   const placement = readApiPlacement(reading, spec);
+  checkTimeouts(reading, spec, "/spec");
   const api = mappingAt(reading, spec, "openapi", "/spec");
   if (api === undefined) return null;
-  for (const key of Object.keys(api)) {
-    if (KEYS.includes(key)) continue;
-    const message = `openapi has no field ${shown(key)}; it has ${KEYS.join(", ")}`;
-    reading.mistake("schema_invalid", `${POINTER}/${segment(key)}`, message, "key"); // A2
-  }
+  reading.refuseOthers(api, POINTER, KEYS);
   const document = readDocumentPath(reading, api);
   const hosts = readHosts(reading, api);
   const operations = readOperations(reading, api);
@@ -99,6 +105,8 @@ export function readGoondanApi(
     auth,
     ...(operations === undefined ? {} : { operations }),
     ...(baseUrl === undefined ? {} : { baseUrl }),
+    ...numberOf(spec, "timeoutMs"),
+    ...numberOf(spec, "queueTimeoutMs"),
     pointer: `${POINTER}/document`,
   };
 }
@@ -109,6 +117,12 @@ function readApiPlacement(reading: DocumentReading, spec: JsonObject): ApiPlacem
   const message = `placement ${placement} is for code, and a document has none; use service or edge`;
   reading.mistake("schema_invalid", "/spec/placement", message);
   return "service";
+}
+
+/** A time that was checked; of every tool of the document. */
+function numberOf(spec: JsonObject, key: "timeoutMs" | "queueTimeoutMs") {
+  const value = given(spec, key);
+  return typeof value === "number" ? { [key]: value } : {};
 }
 
 function readDocumentPath(reading: DocumentReading, api: JsonObject): string | undefined {

@@ -259,10 +259,77 @@ describe("a Tool resource is refused for", () => {
   });
 });
 
-it("keys that nobody knows are named", () => {
-  const { ignored } = read(spec("efect: read\nexports: [{name: a, afterexecution: terminate}]"));
-  expect(ignored.map(({ pointer, line, column }) => `${pointer} ${line}:${column}`)).toEqual([
-    "/spec/efect 6:3",
-    "/spec/exports/0/afterexecution 7:23",
+it("fields that there are not are mistakes with the nearest name", () => {
+  const { mistakes } = read(spec("placment: edge\nexports: [{name: a, afterexecution: terminate}]"));
+  expect(mistakes.map(({ message }) => message)).toEqual([
+    't.yaml:6:3: "placment" is not a field here; did you mean `placement`?',
+    't.yaml:7:23: "afterexecution" is not a field here; did you mean `afterExecution`?',
   ]);
+});
+
+it("options of executors stay, and one that is nearly an option of Tessera is a mistake", () => {
+  const { mistakes } = read(spec("options: {acme: {a: 1}, region: eu, efect: read}\nexports: [{name: a}]"));
+  expect(mistakes.map(({ message }) => message)).toEqual([
+    't.yaml:6:39: "efect" is not an option of Tessera; did you mean `effect`?',
+  ]);
+});
+
+describe("queueTimeoutMs", () => {
+  const tool = (placement: string, more: string) => spec(`placement: ${placement}\nentry: ./a.ts\n${more}`);
+
+  it.each(["service", "edge"])("of an export is an option of its definition with placement %s", (placement) => {
+    const { tools, mistakes } = read(tool(placement, "exports: [{ name: go, queueTimeoutMs: 2000 }]"));
+    expect(mistakes).toEqual([]);
+    expect(tools[0]?.definition.options).toEqual({ placement, queueTimeoutMs: 2_000 });
+  });
+
+  it("of spec.options counts for every export that has none of its own", () => {
+    const exports = "exports: [{ name: a }, { name: b, queueTimeoutMs: 5 }]";
+    const { tools } = read(tool("edge", `options: { queueTimeoutMs: 9 }\n${exports}`));
+    expect(tools.map(({ definition }) => definition.options.queueTimeoutMs)).toEqual([9, 5]);
+  });
+
+  it.each([
+    ["inline", "2000"],
+    ["isolated", "2000"],
+    ["service", "0"],
+    ["service", "2s"],
+    ["edge", "604800001"],
+  ])("of a tool with placement %s cannot be %s", (placement, value) => {
+    const { mistakes } = read(tool(placement, `exports: [{ name: go, queueTimeoutMs: ${value} }]`));
+    expect(mistakes.map(shortOf)).toEqual([expect.stringMatching(/ \/spec\/exports\/0\/queueTimeoutMs$/)]);
+  });
+
+  it("may stand in an upload of either form", () => {
+    const flat = `tool_name: greet\ntarget_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.run\nafter_execution: suspend\n`;
+    expect(read(`${flat}options: { queueTimeoutMs: 7 }\n`, "upload").tools[0]?.definition.options).toEqual({
+      queueTimeoutMs: 7,
+    });
+    expect(read(spec("exports: [{ name: go, queueTimeoutMs: 7 }]"), "upload").tools[0]?.definition.options).toEqual({
+      placement: "service",
+      queueTimeoutMs: 7,
+    });
+  });
+});
+
+describe("delegationPolicy", () => {
+  const tool = (policy: string) => spec(`placement: edge\nexports: [{ name: go, delegationPolicy: ${policy} }]`);
+
+  it("of an export is stored under the names of the wire", () => {
+    const { tools, mistakes } = read(tool("{ operations: [send], targetTags: [a], targetProfiles: [b] }"));
+    expect(mistakes).toEqual([]);
+    expect(tools[0]?.definition.options.delegation_policy).toEqual({
+      operations: ["send"],
+      target_tags: ["a"],
+      target_profiles: ["b"],
+    });
+  });
+
+  it.each(["all", "{ operations: [stop] }", "{ targetProfile: [b] }", "{ targetTags: a }"])(
+    "that cannot be read is a mistake with a place: %s",
+    (policy) => {
+      const { mistakes } = read(tool(policy));
+      expect(mistakes.map(shortOf)).toEqual([expect.stringMatching(/ \/spec\/exports\/0\/delegationPolicy/)]);
+    },
+  );
 });

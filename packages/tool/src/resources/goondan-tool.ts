@@ -21,7 +21,7 @@ import { type DocumentReading, given, mappingAt } from "./document-reading.ts";
 import { isPathInside } from "./entry-path.ts";
 import { type ApiDraft, readGoondanApi } from "./goondan-api.ts";
 import { shown } from "./place.ts";
-import { readResourceHead } from "./resource-head.ts";
+import { readResourceHead, refuseOtherHeads } from "./resource-head.ts";
 import {
   checkArguments,
   checkToolName,
@@ -30,7 +30,16 @@ import {
   type ToolDocumentOptions,
   type ToolDraft,
 } from "./tool-draft.ts";
-import { checkChoice, checkNumber, checkPlacement, checkTimeouts, readOptions, readRetry } from "./tool-options.ts";
+import {
+  checkChoice,
+  checkNumber,
+  checkPlacement,
+  checkTimeouts,
+  readDelegation,
+  readOptions,
+  readRetry,
+  refuseMisspelt,
+} from "./tool-options.ts";
 
 const EXPORTS_MAX = 100;
 
@@ -51,7 +60,9 @@ const EXPORT_KEYS: ReadonlySet<string> = new Set([
   "effect",
   "retry",
   "timeoutMs",
+  "queueTimeoutMs",
   "afterExecution",
+  "delegationPolicy",
   "reconcile",
   "args",
   "envs",
@@ -81,7 +92,7 @@ export function readGoondanTool(reading: DocumentReading, options: ToolDocumentO
     reading.mistake("schema_invalid", "/kind", `kind must be Tool here, found ${shown(head.kind)}`);
     return NOTHING;
   }
-  reading.ignoreOthers(reading.root, "", new Set(["apiVersion", "kind", "metadata", "spec"]));
+  refuseOtherHeads(reading);
   const spec = mappingAt(reading, reading.root, "spec", "");
   if (spec === undefined) {
     if (given(reading.root, "spec") === undefined) reading.mistake("schema_invalid", "/spec", "spec is missing");
@@ -99,9 +110,9 @@ export function readGoondanTool(reading: DocumentReading, options: ToolDocumentO
 }
 
 function readResource(reading: DocumentReading, spec: JsonObject, name: string): Resource {
-  reading.ignoreOthers(spec, "/spec", SPEC_KEYS);
+  reading.refuseOthers(spec, "/spec", SPEC_KEYS);
   checkNumber(reading, spec, "errorMessageLimit", "/spec", { min: 1, max: ERROR_MESSAGE_LIMIT_MAX, whole: true });
-  const specOptions = readOptions(reading, mappingAt(reading, spec, "options", "/spec") ?? {}, "/spec/options");
+  const specOptions = readOwnOptions(reading, spec, "/spec");
   const entry = readEntry(reading, spec);
   return {
     name,
@@ -111,6 +122,12 @@ function readResource(reading: DocumentReading, spec: JsonObject, name: string):
     specOptions,
     ...readPlacement(reading, spec, entry),
   };
+}
+
+function readOwnOptions(reading: DocumentReading, parent: JsonObject, pointer: string): JsonObject {
+  const options = mappingAt(reading, parent, "options", pointer) ?? {};
+  refuseMisspelt(reading, options, `${pointer}/options`);
+  return readOptions(reading, options, `${pointer}/options`);
 }
 
 function readTarget(reading: DocumentReading, spec: JsonObject, name: string): string {
@@ -180,11 +197,12 @@ function readExport(
   pointer: string,
   options: ToolDocumentOptions,
 ): ToolDraft {
-  reading.ignoreOthers(item, pointer, EXPORT_KEYS);
+  reading.refuseOthers(item, pointer, EXPORT_KEYS);
   const name = readExportName(reading, item, resource, pointer);
   checkChoice(reading, item, "effect", pointer, TOOL_EFFECTS);
   checkTimeouts(reading, item, pointer);
   const merged = mergeOptions(reading, resource, item, pointer);
+  checkQueueTime(reading, merged);
   const definition = {
     tool_name: `${resource.name}__${name}`,
     description: readDescription(reading, item, pointer),
@@ -196,6 +214,14 @@ function readExport(
   checkArguments(reading, definition, options, (at) => originOf(at, pointer, merged.places));
   const { entry } = resource;
   return { definition, export_name: name, pointer, ...(entry === undefined ? {} : { entry }) };
+}
+
+/** What runs in the worker waits for no executor, so its author would rely on nothing. */
+function checkQueueTime(reading: DocumentReading, { options, places }: MergedOptions): void {
+  const place = places.get("queueTimeoutMs");
+  if (place === undefined || (options.placement !== "inline" && options.placement !== "isolated")) return;
+  const message = `queueTimeoutMs bounds waiting for an executor, for the placements service and edge; this one is ${options.placement}`;
+  reading.mistake("schema_invalid", place, message, "key");
 }
 
 function readExportName(reading: DocumentReading, item: JsonObject, resource: Resource, pointer: string): string {
@@ -217,7 +243,7 @@ interface MergedOptions {
 
 /** G2. */
 function mergeOptions(reading: DocumentReading, resource: Resource, item: JsonObject, pointer: string): MergedOptions {
-  const own = readOptions(reading, mappingAt(reading, item, "options", pointer) ?? {}, `${pointer}/options`);
+  const own = readOwnOptions(reading, item, pointer);
   const retry = readRetry(reading, given(item, "retry"), `${pointer}/retry`);
   const options: JsonObject = {};
   const places = new Map<string, string>();
@@ -235,8 +261,10 @@ function mergeOptions(reading: DocumentReading, resource: Resource, item: JsonOb
   // One module serves all exports, so they run in one place.
   if (given(own, "placement") !== undefined) reading.ignore(`${pointer}/options/placement`);
   take({ placement: resource.placement }, ["placement"], "/spec");
-  take(item, ["effect", "timeoutMs", "reconcile", "args", "envs"], pointer);
+  take(item, ["effect", "timeoutMs", "queueTimeoutMs", "reconcile", "args", "envs"], pointer);
   if (retry !== undefined) take({ retry }, ["retry"], pointer);
+  const policy = readDelegation(reading, given(item, "delegationPolicy"), `${pointer}/delegationPolicy`);
+  if (policy !== undefined) take({ delegation_policy: policy }, ["delegation_policy"], pointer);
   return { options, places };
 }
 

@@ -8,8 +8,14 @@
 export type { IgnoredKey } from "./document-reading.ts";
 export { API_METHODS, type ApiMethod, type ApiOperationChoice, type ApiPlacement, apiHostOf } from "./goondan-api.ts";
 export { errorOfMistakes, type Mistake, mistakeOf, type Place } from "./place.ts";
-export { API_VERSION, RESOURCE_KINDS, type ResourceKind } from "./resource-head.ts";
-export { type BundleFile, type BundleResource, readToolBundle, type ToolBundle } from "./tool-bundle.ts";
+export { API_VERSION, METADATA_KEYS, RESOURCE_KINDS, type ResourceKind, ROOT_KEYS } from "./resource-head.ts";
+export {
+  type BundleFile,
+  type BundleResource,
+  readToolBundle,
+  type ToolBundle,
+  type UnreadResource,
+} from "./tool-bundle.ts";
 export { type DocumentApi, type DocumentTool, type ToolDocument, toolDefinitionsOf } from "./tool-document.ts";
 export type { ToolDocumentOptions } from "./tool-draft.ts";
 export { parseToolUpload, type ToolUpload, type ToolUploadOptions } from "./tool-upload.ts";

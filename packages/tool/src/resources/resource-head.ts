@@ -23,6 +23,10 @@ export interface ResourceHead {
   readonly name: string;
 }
 
+/** The fields around `spec`. */
+export const ROOT_KEYS: ReadonlySet<string> = new Set(["apiVersion", "kind", "metadata", "spec"]);
+export const METADATA_KEYS: ReadonlySet<string> = new Set(["name", "labels", "annotations"]);
+
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 
 /** Whether a document says of itself that it is a resource; what says neither is somebody else's YAML. */
@@ -45,6 +49,12 @@ export function readResourceHead(reading: DocumentReading): ResourceHead | null 
   }
   const name = readName(reading, kind);
   return kind === undefined || name === null ? null : { kind, name };
+}
+
+export function refuseOtherHeads(reading: DocumentReading): void {
+  reading.refuseOthers(reading.root, "", ROOT_KEYS);
+  const metadata = given(reading.root, "metadata");
+  if (isJsonObject(metadata)) reading.refuseOthers(metadata, "/metadata", METADATA_KEYS);
 }
 
 function readName(reading: DocumentReading, kind: ResourceKind | undefined): string | null {

@@ -3,17 +3,21 @@
 //   O1. A number is a number: `10s`, `"30"` and `-5` are refused, not guessed.
 //   O2. `retry` is written `{max_attempts, backoff}` or `{maxAttempts, backoffMs}` and stored as the former.
 //   O3. An upload brings no code, so it cannot ask to run where the code would have to be.
+//   O4. Executors have options of their own, so the mapping is open. A resource may not have one whose name is nearly one
+//       of Tessera's: `efect` would leave a tool that may be repeated one that may not. CommonGround's documents may.
 
 import {
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  nearName,
   TOOL_EFFECTS,
   TOOL_PLACEMENTS,
   type ToolPlacement,
+  toolDelegationMistake,
 } from "@tessera/protocol";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "../policy.ts";
-import { type DocumentReading, given } from "./document-reading.ts";
+import { type DocumentReading, given, segment } from "./document-reading.ts";
 import { shown } from "./place.ts";
 
 interface Range {
@@ -28,6 +32,7 @@ const TIMEOUT_SECONDS: Range = { min: 0.001, max: TIMEOUT_MS_MAX / 1_000, whole:
 /** Every word for a timeout that a definition may use, here or in the namespace of an executor. */
 const TIMEOUTS: Readonly<Record<string, Range>> = {
   timeoutMs: TIMEOUT_MS,
+  queueTimeoutMs: TIMEOUT_MS,
   timeout_ms: TIMEOUT_MS,
   timeout_seconds: TIMEOUT_SECONDS,
   suspend_timeout_seconds: TIMEOUT_SECONDS,
@@ -35,6 +40,20 @@ const TIMEOUTS: Readonly<Record<string, Range>> = {
   timeout: TIMEOUT_SECONDS,
 };
 const TIMEOUT_NAMESPACES = ["jina", "openapi"];
+/** The options that Tessera obeys. */
+const OPTION_NAMES: readonly string[] = [
+  ...Object.keys(TIMEOUTS),
+  ...TIMEOUT_NAMESPACES,
+  "effect",
+  "errorMessageLimit",
+  "reconcile",
+  "placement",
+  "retry",
+  "args",
+  "envs",
+  "delegation_policy",
+  "ui_allowed",
+];
 
 /** Checks `options` where they stand and returns them as they are stored. */
 export function readOptions(reading: DocumentReading, options: JsonObject, pointer: string): JsonObject {
@@ -47,9 +66,42 @@ export function readOptions(reading: DocumentReading, options: JsonObject, point
   checkNumber(reading, options, "errorMessageLimit", pointer, { min: 1, max: ERROR_MESSAGE_LIMIT_MAX, whole: true });
   checkBoolean(reading, options, "reconcile", pointer);
   checkPlacement(reading, options, pointer);
+  checkDelegation(reading, given(options, "delegation_policy"), `${pointer}/delegation_policy`);
   const retry = readRetry(reading, given(options, "retry"), `${pointer}/retry`);
   return retry === undefined ? options : { ...options, retry };
 }
+
+/** O4 */
+export function refuseMisspelt(reading: DocumentReading, options: JsonObject, pointer: string): void {
+  for (const key of Object.keys(options)) {
+    if (OPTION_NAMES.includes(key)) continue;
+    const near = nearName(key, OPTION_NAMES);
+    if (near === undefined) continue;
+    const message = `${shown(key)} is not an option of Tessera; did you mean \`${near}\`?`;
+    reading.mistake("schema_invalid", `${pointer}/${segment(key)}`, message, "key");
+  }
+}
+
+/** Whom the tool's code may reach through ctx.runtime (decision 36). Closed: a typo would widen it. */
+function checkDelegation(reading: DocumentReading, value: JsonValue | undefined, pointer: string): void {
+  const mistake = value === undefined ? null : toolDelegationMistake(value);
+  if (mistake !== null) reading.mistake("schema_invalid", pointer, `delegation_policy ${mistake}`);
+}
+
+/** `{operations, targetTags, targetProfiles}` of a resource, as it is stored. */
+export function readDelegation(reading: DocumentReading, value: JsonValue | undefined, pointer: string) {
+  if (value === undefined) return undefined;
+  const renamed = Object.fromEntries(
+    Object.entries(isJsonObject(value) ? value : {}).map(([key, item]) => [STORED_NAMES[key] ?? key, item]),
+  );
+  checkDelegation(reading, isJsonObject(value) ? renamed : value, pointer);
+  return renamed;
+}
+
+const STORED_NAMES: Readonly<Record<string, string>> = {
+  targetTags: "target_tags",
+  targetProfiles: "target_profiles",
+};
 
 export function checkTimeouts(reading: DocumentReading, parent: JsonObject, pointer: string): void {
   for (const [key, range] of Object.entries(TIMEOUTS)) checkNumber(reading, parent, key, pointer, range);
@@ -116,7 +168,7 @@ export function readRetry(
   const backoff = { min: 0, max: BACKOFF_MS_MAX, whole: true };
   for (const key of ["max_attempts", "maxAttempts"]) checkNumber(reading, value, key, pointer, attempts);
   for (const key of ["backoff", "backoffMs"]) checkNumber(reading, value, key, pointer, backoff);
-  reading.ignoreOthers(value, pointer, RETRY_KEYS);
+  reading.refuseOthers(value, pointer, RETRY_KEYS);
   const retry: JsonObject = {};
   const max_attempts = given(value, "max_attempts") ?? given(value, "maxAttempts");
   const backoffMs = given(value, "backoff") ?? given(value, "backoffMs");

@@ -1,0 +1,6 @@
+/** In linear time: `/\/+$/` tries each of many slashes that are not at the end, and addresses are written by strangers. */
+export function withoutTrailing(text: string, mark: string): string {
+  let end = text.length;
+  while (end > 0 && text[end - 1] === mark) end -= 1;
+  return text.slice(0, end);
+}

@@ -1,0 +1,37 @@
+import { type Database, DatabaseError } from "@tessera/kernel";
+import { VirtualClock } from "@tessera/testkit";
+import { describe, expect, it } from "vitest";
+import { watchWrites } from "./watch-writes.ts";
+
+const asked: string[] = [];
+const full = () => new DatabaseError("exhausted", "no space left", { sqlstate: "53100" });
+const base = {
+  capabilities: { engine: "postgres", batchesInFlight: 2 },
+  query: async (text: string) => void asked.push(`patient ${text}`),
+};
+
+describe("the watched store", () => {
+  it("hands impatient statements to the connections that are theirs, and notes what they are refused", async () => {
+    const impatient = {
+      query: async (text: string) => {
+        asked.push(`impatient ${text}`);
+        if (text === "write") throw full();
+      },
+    };
+    const watched = watchWrites({ ...base, impatient } as unknown as Database, {
+      clock: new VirtualClock(),
+      onWarning: () => undefined,
+    });
+    await watched.query("one");
+    await watched.impatient?.query("two");
+    expect(asked).toEqual(["patient one", "impatient two"]);
+    expect(watched.refusesWrites).toBeNull();
+    await expect(watched.impatient?.query("write")).rejects.toThrow("no space left");
+    expect(watched.refusesWrites).toContain("disk");
+  });
+
+  it("has none where the store has none", () => {
+    const watched = watchWrites(base as unknown as Database, { clock: new VirtualClock(), onWarning: () => undefined });
+    expect(watched.impatient).toBeUndefined();
+  });
+});
