@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runTessera, TESSERA } from "./run-tessera.ts";
+import { runHere } from "./run-here.ts";
+import { TESSERA } from "./run-tessera.ts";
 
 const SLOW_MS = 60_000;
 const BUNDLE = `apiVersion: goondan.ai/v1
@@ -43,7 +44,9 @@ it(
   "a call gives a tool the variables on the list and no others; the flag wins over the environment",
   async () => {
     const has = async (flags: readonly string[], env: Record<string, string> = {}) => {
-      const ran = await runTessera(["tools", "call", "ask__key", "--bundle", directory, ...flags], { ...KEYS, ...env });
+      const ran = await runHere(["tools", "call", "ask__key", "--bundle", directory, ...flags], {
+        env: { ...KEYS, ...env },
+      });
       return JSON.parse(ran.out || JSON.stringify(ran)).has;
     };
     expect(
@@ -56,7 +59,7 @@ it(
         has(["--env-allow", "A_KEY"], { TESSERA_ENV_ALLOW: "B_KEY" }),
       ]),
     ).toEqual([true, true, false, false, false, true]);
-    const wrong = await runTessera(["tools", "call", "ask__key", "--bundle", directory, "--env-allow", "A KEY"]);
+    const wrong = await runHere(["tools", "call", "ask__key", "--bundle", directory, "--env-allow", "A KEY"]);
     expect(wrong).toMatchObject({ exitCode: 2, err: expect.stringContaining("--env-allow") });
   },
   SLOW_MS,

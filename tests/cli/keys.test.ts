@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runTessera } from "./run-tessera.ts";
+import { runHere } from "./run-here.ts";
 
 const SLOW_MS = 60_000;
 let directory = "";
@@ -17,11 +17,11 @@ it(
   "a key is shown once, listed without its secret, and revoked by its id or its text",
   async () => {
     const store = ["--data", join(directory, "store")];
-    const mistyped = await runTessera(["keys", "create", "--role", "viewer", ...store]);
+    const mistyped = await runHere(["keys", "create", "--role", "viewer", ...store]);
     expect(mistyped).toMatchObject({ exitCode: 3, out: "" });
     expect(mistyped.err).toContain("run `tessera migrate` to make one");
-    expect((await runTessera(["migrate", ...store])).exitCode).toBe(0);
-    const made = await runTessera(["keys", "create", "--role", "executor", "--target", "words", ...store]);
+    expect((await runHere(["migrate", ...store])).exitCode).toBe(0);
+    const made = await runHere(["keys", "create", "--role", "executor", "--target", "words", ...store]);
     expect(made.exitCode).toBe(0);
     expect(made.out).toMatch(/^tsk_[\w-]+\.[\w-]{43}\n$/);
     const key = made.out.trim();
@@ -30,13 +30,13 @@ it(
     expect(made.err).toContain(`made key ${id}: executor of project default`);
     expect(made.err).not.toContain(secret);
 
-    const revoked = await runTessera(["keys", "rm", key, ...store]);
+    const revoked = await runHere(["keys", "rm", key, ...store]);
     expect(revoked).toEqual({ exitCode: 0, out: `revoked ${id}\n`, err: "" });
-    const listed = await runTessera(["keys", "ls", ...store]);
+    const listed = await runHere(["keys", "ls", ...store]);
     expect(listed.out).toMatch(new RegExp(`^key_id .*\n${id} +executor +default +words +revoked `));
     expect(listed.out).not.toContain(secret);
 
-    const unknown = await runTessera(["keys", "rm", "nobody", ...store, "--json"]);
+    const unknown = await runHere(["keys", "rm", "nobody", ...store, "--json"]);
     expect(unknown).toMatchObject({ exitCode: 1, err: "" });
     expect(JSON.parse(unknown.out).error).toMatchObject({ code: "not_found", message: "this store has no key nobody" });
   },

@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Api, type Node, openApi, openNode } from "@tessera/runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { type Ran, ROOT, runNode, runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
 
 /** Each test runs the whole command, some several times. */
@@ -53,31 +54,31 @@ function expectOneMessage(ran: Ran, exitCode: number, says: readonly string[]): 
 describe("a newcomer who", { timeout: SLOW_MS }, () => {
   it("names a wrong file hears what to name", async () => {
     const gone = join(directory, "nowhere");
-    expectOneMessage(await runTessera(["run", gone, "--input", "x"]), 3, [gone, "ENOENT", "Name a directory with"]);
+    expectOneMessage(await runHere(["run", gone, "--input", "x"]), 3, [gone, "ENOENT", "Name a directory with"]);
     const file = join(ROOT, "README.md");
-    expectOneMessage(await runTessera(["run", file, "--input", "x"]), 3, [file, "That is a file"]);
+    expectOneMessage(await runHere(["run", file, "--input", "x"]), 3, [file, "That is a file"]);
   });
 
   it("writes bad YAML hears the line", async () => {
     const at = bundle("yaml", "kind: [Agent\nmetadata: {}\n");
     const says = ["tessera.yaml:2:1: ", "E_CONFIG_PARSE_ERROR", "Correct the line that is named."];
-    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+    expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
   it("refers to an unknown tool hears where", async () => {
     const at = bundle("tool", `${SCRIPT}${AGENT}  tools: [{ ref: Tool/none }]\n`);
     const says = ['tessera.yaml:11:18: there is no Tool "none"', "Define the resource, or correct the name."];
-    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+    expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
   it("has not set a variable hears its name, from validate and when the model is asked", async () => {
     const at = bundle("env", MODEL("provider: openai, model: m, apiKey: { valueFrom: { env: NO_SUCH_KEY } }") + AGENT);
-    const valid = await runTessera(["validate", at]);
+    const valid = await runHere(["validate", at]);
     expect(valid.out).toMatch(
       /tessera\.yaml:4:37 +warning +env_missing +the environment variable NO_SUCH_KEY is not set/,
     );
     const says = ["set the environment variable NO_SUCH_KEY", "model_failed"];
-    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 5, says);
+    expectOneMessage(await runHere(["run", at, "--input", "x"]), 5, says);
   });
 
   it("writes a rule that cannot be filled hears the model and the rule, and nothing about keys", async () => {
@@ -85,7 +86,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
       "rule",
       MODEL('provider: scripted, options: { rules: [{ reply: { text: "{{result.text}}" } }] }') + AGENT,
     );
-    const ran = await runTessera(["run", at, "--input", "x"]);
+    const ran = await runHere(["run", at, "--input", "x"]);
     const says = [
       "the scripted model m has no value for {{result.text}} in the reply of rules[0]",
       "Correct the field",
@@ -95,7 +96,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
 
   it("names a NATS server that is not there hears so once, and gets the work done", async () => {
     const at = bundle("no-nats", SCRIPT + AGENT);
-    const ran = await runTessera(["run", at, "--input", "tea", "--nats", "nats://me:secret@127.0.0.1:1"]);
+    const ran = await runHere(["run", at, "--input", "tea", "--nats", "nats://me:secret@127.0.0.1:1"]);
     expect(ran, ran.err).toMatchObject({ exitCode: 0, out: "hi\n" });
     expect(ran.err.match(/cannot reach NATS at 127\.0\.0\.1:1; running without it, slower/g)).toHaveLength(1);
     expect(ran.err).not.toContain("secret");
@@ -107,34 +108,34 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
     const says = [`cannot listen on 127.0.0.1:${port}: another process listens there`, "--port"];
-    expectOneMessage(await runTessera(["dev", SWARM, "--port", String(port)]), 3, says);
+    expectOneMessage(await runHere(["dev", SWARM, "--port", String(port)]), 3, says);
     await new Promise((resolve) => other.close(resolve));
   });
 
   it("gives a wrong URL hears whether it is one, and whether anybody is there", async () => {
     const key = { TESSERA_API_KEY: "k" };
-    const away = await runTessera(["turns", "ls", "--url", "http://127.0.0.1:1"], key);
+    const away = await runHere(["turns", "ls", "--url", "http://127.0.0.1:1"], { env: key });
     expectOneMessage(away, 4, ["cannot reach http://127.0.0.1:1", "Check that the server runs"]);
-    const none = await runTessera(["turns", "ls", "--url", "localhost:8099"], key);
+    const none = await runHere(["turns", "ls", "--url", "localhost:8099"], { env: key });
     expectOneMessage(none, 3, ["did you mean http://localhost:8099?"]);
   });
 
   it("has no database running hears its address, and never the password", async () => {
     const url = "postgres://me:secret@127.0.0.1:1/d";
     for (const command of [["run", SWARM, "--input", "x"], ["verify"], ["turns", "ls"]]) {
-      const ran = await runTessera([...command, "--postgres", url]);
+      const ran = await runHere([...command, "--postgres", url]);
       expectOneMessage(ran, 4, ["PostgreSQL at 127.0.0.1:1/d", "Check that the database runs"]);
       expect(ran.err).not.toContain("secret");
     }
   });
 
   it("has a wrong key hears so, and none hears where to put one", async () => {
-    const wrong = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: "tsk_wrong" });
+    const wrong = await runHere(["turns", "ls", "--url", api.url], { env: { TESSERA_API_KEY: "tsk_wrong" } });
     expectOneMessage(wrong, 3, ["Set TESSERA_API_KEY to a key of that server"]);
     expect(wrong.err).not.toContain("tsk_wrong");
-    const none = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: "" });
+    const none = await runHere(["turns", "ls", "--url", api.url], { env: { TESSERA_API_KEY: "" } });
     expectOneMessage(none, 3, ["there is no key for the server"]);
-    const right = await runTessera(["turns", "ls", "--url", api.url], { TESSERA_API_KEY: api.key.text });
+    const right = await runHere(["turns", "ls", "--url", api.url], { env: { TESSERA_API_KEY: api.key.text } });
     expect(right.exitCode, right.err).toBe(0);
   });
 
@@ -142,7 +143,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     const at = bundle("handler", SCRIPT + AGENT + TOOL);
     writeFileSync(join(at, "words.mjs"), "export const handlers = { other: () => 1 };");
     const says = ["tessera.yaml:16:10: the module ./words.mjs has no handler for count; its handlers are other"];
-    expectOneMessage(await runTessera(["run", at, "--input", "x"]), 3, says);
+    expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
   it("has an old Node, and no other beside it, hears which is needed", async () => {

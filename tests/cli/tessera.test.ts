@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { openPglite } from "@tessera/engines/pglite";
 import { openStore } from "@tessera/runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { ROOT, runNode, runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
 
 const quiet = { onWarning: () => {}, onFatal: () => {} };
@@ -22,15 +23,15 @@ describe("on a directory", () => {
     expect(made).toMatchObject({ exitCode: 0, err: "" });
     expect(made.out).toMatch(/is now at schema \d+\n {2}applied {3}0001_cards\n/);
 
-    const again = await runTessera(["migrate", "--json"], { TESSERA_DATA: data });
+    const again = await runHere(["migrate", "--json"], { env: { TESSERA_DATA: data } });
     expect(again).toMatchObject({ exitCode: 0, err: "" });
     expect(JSON.parse(again.out)).toMatchObject({ ok: true, store: data, applied: [], functions_replaced: false });
 
-    const verified = await runTessera(["verify", "--data", data]);
+    const verified = await runHere(["verify", "--data", data]);
     expect(verified).toMatchObject({ exitCode: 0, err: "" });
     expect(verified.out).toMatch(/^checked \d+ invariants of .* \(live\): all hold\n$/);
 
-    const drained = await runTessera(["verify", "--data", data, "--drained", "--json"]);
+    const drained = await runHere(["verify", "--data", data, "--drained", "--json"]);
     expect(JSON.parse(drained.out)).toMatchObject({ ok: true, mode: "drained", violations: [] });
   });
 
@@ -43,13 +44,13 @@ describe("on a directory", () => {
     );
     await database.close();
 
-    const { exitCode, out, err } = await runTessera(["verify", "--data", data]);
+    const { exitCode, out, err } = await runHere(["verify", "--data", data]);
     expect({ exitCode, err }).toEqual({ exitCode: 1, err: "" });
     expect(out).toMatch(
       /37_queue_length_true \(safety\) does not hold: .*\n {2}project_id {2}agent_id {2}queue_length\n {2}default {5}planted +3\n/,
     );
 
-    const json = await runTessera(["verify", "--data", data, "--json"]);
+    const json = await runHere(["verify", "--data", data, "--json"]);
     expect(json).toMatchObject({ exitCode: 1, err: "" });
     const report = JSON.parse(json.out);
     expect(report.ok).toBe(false);
@@ -61,7 +62,7 @@ describe("on a directory", () => {
   it("that a process holds is unreachable, and the message says which process", async () => {
     const data = join(directory, "held");
     const holder = await openPglite({ directory: data });
-    const { exitCode, out, err } = await runTessera(["verify", "--data", data]);
+    const { exitCode, out, err } = await runHere(["verify", "--data", data]);
     expect({ exitCode, out }).toEqual({ exitCode: 4, out: "" });
     expect(err).toContain(`in use by process ${process.pid}`);
     expect(err).toContain("store_in_use");
@@ -71,7 +72,7 @@ describe("on a directory", () => {
   it("that was never migrated is a matter of configuration: run migrate", async () => {
     const data = join(directory, "old");
     await (await openPglite({ directory: data })).close();
-    const { exitCode, err } = await runTessera(["verify", "--data", data]);
+    const { exitCode, err } = await runHere(["verify", "--data", data]);
     expect(exitCode).toBe(3);
     expect(err).toContain("Run `tessera migrate`");
   });
@@ -80,7 +81,7 @@ describe("on a directory", () => {
     const data = join(directory, "damaged");
     mkdirSync(join(data, "store"), { recursive: true });
     for (const command of ["migrate", "verify"]) {
-      const { exitCode, err } = await runTessera([command, "--data", data]);
+      const { exitCode, err } = await runHere([command, "--data", data]);
       expect(exitCode).toBe(3);
       expect(err).toContain("PG_VERSION is missing");
       expect(err).toContain("Restore the directory from a backup");
@@ -89,7 +90,7 @@ describe("on a directory", () => {
 
   it("that is not there is not made by verify", async () => {
     const data = join(directory, "nowhere");
-    expect((await runTessera(["verify", "--data", data])).exitCode).toBe(3);
+    expect((await runHere(["verify", "--data", data])).exitCode).toBe(3);
     expect(existsSync(data)).toBe(false);
   });
 });
@@ -105,14 +106,14 @@ describe("mistakes", () => {
     [["verfy"], 2, "Did you mean verify?"],
     [["verify", "--drain"], 2, "Did you mean --drained?"],
   ])("%j exits %i: %s", async (args, exitCode, message) => {
-    const ran = await runTessera(args);
+    const ran = await runHere(args);
     expect(ran).toMatchObject({ exitCode, out: "" });
     expect(ran.err).toContain(message);
     expect(ran.err).not.toMatch(STACK_TRACE);
     expect(ran.err).not.toContain("secret");
     expect(existsSync("postgres:")).toBe(false);
 
-    const json = await runTessera([...args, "--json"]);
+    const json = await runHere([...args, "--json"]);
     expect(json).toMatchObject({ exitCode, err: "" });
     expect(JSON.parse(json.out).ok).toBe(false);
     expect(json.out).not.toContain("secret");

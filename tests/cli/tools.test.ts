@@ -1,4 +1,4 @@
-// `tessera tools` as a new user types it, mistakes included. Real processes.
+// `tessera tools` as a new user types it, mistakes included; real processes where a pipe or a signal is what is tried.
 
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runHere } from "./run-here.ts";
-import { runTessera, STACK_TRACE, TESSERA } from "./run-tessera.ts";
+import { STACK_TRACE, TESSERA } from "./run-tessera.ts";
 import { writeBundle } from "./tools-bundle.fixture.ts";
 
 const SLOW_MS = 60_000;
@@ -58,7 +58,7 @@ describe("a call", () => {
 
       const file = join(directory, "arguments.json");
       writeFileSync(file, '{"text":"by file"}');
-      const json = await runTessera([
+      const json = await runHere([
         "tools",
         "call",
         "demo__echo",
@@ -77,7 +77,7 @@ describe("a call", () => {
   it(
     "that fails exits 5 and passes on what the tool suggests, without its control characters",
     async () => {
-      const { exitCode, out, err } = await runTessera(["tools", "call", "demo__fail", "--bundle", bundle]);
+      const { exitCode, out, err } = await runHere(["tools", "call", "demo__fail", "--bundle", bundle]);
       expect({ exitCode, out }).toEqual({ exitCode: 5, out: "" });
       expect(err).toBe(
         "tessera: demo__fail failed: the printer is on fire \\u001b[31m\n  code        E_FIRE (internal_error)\n" +
@@ -105,7 +105,7 @@ describe("a call", () => {
       );
       const [, turn = ""] = /tools call --turn (\S+) --data/.exec(err) ?? [];
 
-      const again = await runTessera(["tools", "call", "--turn", turn, "--data", data, "--bundle", bundle, "--json"]);
+      const again = await runHere(["tools", "call", "--turn", turn, "--data", data, "--bundle", bundle, "--json"]);
       expect(again).toMatchObject({ exitCode: 7, err: "" });
       expect(JSON.parse(again.out)).toMatchObject({
         ok: false,
@@ -115,7 +115,7 @@ describe("a call", () => {
       });
 
       // The calls put the bundle into the project, and none of the built-in tools.
-      const { tools } = JSON.parse((await runTessera(["tools", "ls", "--data", data, "--json"])).out);
+      const { tools } = JSON.parse((await runHere(["tools", "ls", "--data", data, "--json"])).out);
       const names = tools.map((tool: { tool_name: string }) => tool.tool_name);
       expect(names).toEqual(["demo__echo", "demo__fail", "demo__hang"]);
     },
@@ -126,7 +126,7 @@ describe("a call", () => {
     "that takes longer than the wait exits 6 and says that a throw-away store keeps nothing",
     async () => {
       const args = ["tools", "call", "wait__seconds", "--arguments", '{"seconds":100}', "--wait", "0.1"];
-      const { exitCode, out, err } = await runTessera(args);
+      const { exitCode, out, err } = await runHere(args);
       expect({ exitCode, out }).toEqual({ exitCode: 6, out: "" });
       expect(err).toMatch(
         /^tessera: wait__seconds has not ended within 0\.1 s: .*; its store was in memory, so the call is gone\n/,
@@ -141,17 +141,17 @@ it(
   async () => {
     const file = join(bundle, "tessera.yaml");
     const store = ["--data", join(directory, "registry")];
-    expect((await runTessera(["migrate", ...store])).exitCode).toBe(0);
-    const registered = await runTessera(["tools", "register", file, ...store]);
+    expect((await runHere(["migrate", ...store])).exitCode).toBe(0);
+    const registered = await runHere(["tools", "register", file, ...store]);
     expect(registered.exitCode).toBe(0);
     expect(registered.err).toMatch(/^tessera: warning: .*tessera\.yaml:\d+:\d+: \/spec\/entry has no meaning here/);
     expect(registered.out).toMatch(/^tool +version {2}outcome\ndemo__echo +1 {2}added\n/);
-    const again = await runTessera(["tools", "register", file, ...store]);
+    const again = await runHere(["tools", "register", file, ...store]);
     expect(again.out).toMatch(/\ndemo__echo +1 {2}unchanged\n/);
 
-    const removed = await runTessera(["tools", "rm", "demo__fail", ...store]);
+    const removed = await runHere(["tools", "rm", "demo__fail", ...store]);
     expect(removed).toEqual({ exitCode: 0, out: "removed demo__fail\n", err: "" });
-    const shown = await runTessera(["tools", "show", "demo__fail", ...store]);
+    const shown = await runHere(["tools", "show", "demo__fail", ...store]);
     expect(shown).toMatchObject({ exitCode: 1, out: "" });
     expect(shown.err).toContain('project default has no tool "demo__fail"');
     expect(shown.err).toContain("Use one of demo__hang, demo__echo.");
@@ -168,7 +168,7 @@ describe("mistakes", () => {
       const tool = (name: string) =>
         `apiVersion: goondan.ai/v1\nkind: Tool\nmetadata:\n  name: ${name}\nspec:\n  entry: ./x.ts\n  exports: []\n`;
       writeFileSync(join(bad, "tessera.yaml"), `${tool("Bad_Name")}---\n${tool("good")}`);
-      const { exitCode, out, err } = await runTessera(["tools", "call", "good__x", "--bundle", bad, "--json"]);
+      const { exitCode, out, err } = await runHere(["tools", "call", "good__x", "--bundle", bad, "--json"]);
       expect({ exitCode, err }).toEqual({ exitCode: 3, err: "" });
       const { error } = JSON.parse(out);
       expect(error.message).toBe("3 mistakes were found");
@@ -188,7 +188,7 @@ describe("mistakes", () => {
   ])(
     "tools %j exits %i: %s",
     async (args, exitCode, message) => {
-      const ran = await runTessera(["tools", ...args, "--json"]);
+      const ran = await runHere(["tools", ...args, "--json"]);
       expect(ran).toMatchObject({ exitCode, err: "" });
       const { ok, error } = JSON.parse(ran.out);
       expect(ok).toBe(false);
