@@ -127,6 +127,17 @@ export const WORKS: readonly Work[] = [
     ...CLUSTER,
   },
   {
+    name: "long-conversation",
+    what: "turn 1,000 of an instance and turn 5 of others, without the model's time, PostgreSQL",
+    program: "programs/long-conversation.ts",
+    needs: ["postgres"],
+  },
+  {
+    name: "long-conversation-embedded",
+    what: "the same, PGlite in memory",
+    program: "programs/long-conversation.ts",
+  },
+  {
     name: "start-up",
     what: "`tessera run` of the quick start, embedded: command to first step, of which 300 ms are the script's thinking",
     program: "programs/start-up.ts",

@@ -98,8 +98,8 @@ revoke all on all tables in schema l0, card, resource, state from tessera_worker
 revoke all on all functions in schema l0 from tessera_worker;
 grant usage on schema l0, card, resource, state to tessera_worker;
 grant execute on all functions in schema l0 to tessera_worker;
-revoke execute on function l0.end_holders, l0.watched_logins, l0.watches_holders, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
-  l0.put_api_keys, l0.living_api_key, l0.note_api_key_use, l0.put_target_principals, l0.put_audit from tessera_worker;
+revoke execute on function l0.end_holders, l0.watched_logins, l0.watches_holders, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_held_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
+  l0.put_api_keys, l0.living_api_key, l0.note_api_key_use, l0.put_target_principals, l0.put_audit, l0.reset_conversation from tessera_worker;
 grant select on all tables in schema card, resource, state to tessera_worker;
 revoke select on resource.api_keys from tessera_worker;
 grant select on l0.ticket_keys, l0.migrations, l0.functions_installed, l0.store to tessera_worker;
@@ -117,9 +117,10 @@ revoke all on all functions in schema l0 from tessera_api;
 grant usage on schema l0, card, resource, state to tessera_api;
 grant execute on all functions in schema l0 to tessera_api;
 revoke execute on function l0.resume, l0.resume_plainly, l0.take_turn, l0.suspend_on_calls, l0.suspend_plainly, l0.suspend_locally,
-  l0.apply_results, l0.apply_plainly, l0.append_cards, l0.append_to_output, l0.finish_turn, l0.finish_one, l0.finish_plainly,
+  l0.apply_results, l0.apply_plainly, l0.append_cards, l0.append_to_output, l0.finish_turn, l0.finish_one, l0.finish_plainly, l0.with_answer_wakes, l0.answer_wake,
+  l0.take_answers,
   l0.defer_turn, l0.repeat_call, l0.renew_worker, l0.retire_worker, l0.recover_turn, l0.note_hang, l0.has_hung_twice, l0.end_hung_turn,
-  l0.end_holders, l0.watched_logins, l0.watches_holders, l0.free_leases, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_inbox, l0.sweep_workers, l0.open_batch, l0.move_batch_task,
+  l0.end_holders, l0.watched_logins, l0.watches_holders, l0.free_leases, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_held_call, l0.sweep_inbox, l0.sweep_workers, l0.open_batch, l0.move_batch_task,
   l0.dispatch_batch_task, l0.dispatch_one_task, l0.take_due_batches, l0.children_of_stopped, l0.finish_batch, l0.put_target_principals from tessera_api;
 grant select on all tables in schema card, resource, state to tessera_api;
 grant select on l0.ticket_keys, l0.migrations, l0.functions_installed, l0.store to tessera_api;
@@ -140,7 +141,7 @@ grant select (key_id, project_id, role, targets, delegation_policy, label, creat
 grant select on l0.migrations, l0.functions_installed, l0.store to tessera_api_ro;
 -- Reads that are functions; the last number of an event is part of one.
 grant execute on function l0.target_of, l0.settled_event_seq, l0.events_after, l0.last_event_seq, l0.cards_by_id, l0.cards_of_boxes,
-  l0.agents_by_id to tessera_api_ro;
+  l0.agents_by_id, l0.conversation, l0.instructions to tessera_api_ro;
 grant select on all sequences in schema state to tessera_api_ro;
 
 revoke all on all functions in schema l0 from tessera_tool;

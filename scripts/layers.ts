@@ -52,6 +52,7 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "packages/testkit/",
     "packages/agent/src/extensions/contexts.ts",
     "packages/agent/src/extensions/message-events.ts",
+    "packages/agent/src/loop/call-order.ts",
     "packages/agent/src/loop/end-turn.ts",
     "packages/agent/src/loop/local-calls.ts",
     "packages/agent/src/loop/turn-events.ts",

@@ -2,6 +2,7 @@
 // that takes no time.
 
 import { type AgentProfile, type AgentWorker, deployProfiles, type ModelPort, startAgentWorker } from "@tessera/agent";
+import type { Kernel } from "@tessera/kernel";
 import { type Node, openNode, openToolHost } from "@tessera/runtime";
 import type { RegisteredTool } from "@tessera/tool";
 
@@ -34,14 +35,17 @@ export interface ProductWorld {
 
 /** Without a model: the store and what is registered in it; nobody works. */
 export async function openProduct(options: {
-  readonly postgres: string;
+  /** Absent: PGlite in memory. */
+  readonly postgres: string | undefined;
   readonly nats: string | undefined;
   readonly tool: RegisteredTool;
   /** Also answers the calls of a tool that is a service; otherwise they wait. */
   readonly serve?: boolean;
   readonly model?: ModelPort["call"];
+  /** Told of each turn that has ended. */
+  readonly onFinished?: () => void;
 }): Promise<ProductWorld> {
-  const { postgres, nats, tool, model } = options;
+  const { postgres, nats, tool, model, onFinished = () => undefined } = options;
   const onWarning = (warning: string) => console.error(warning);
   const works = model !== undefined;
   const node = await openNode({ postgres, nats, migrate: "yes", sweep: works, onWarning, onFatal: console.error });
@@ -56,7 +60,11 @@ export async function openProduct(options: {
     serve: works && options.serve === true,
   });
   const { runner, isHosted } = host;
-  const parts = { ...node, project: PROJECT, runner, isHosted, concurrencyMax: 64, onWarning };
+  const kernel: Kernel = {
+    ...node.kernel,
+    finishTurn: (request, messages) => node.kernel.finishTurn(request, messages).finally(onFinished),
+  };
+  const parts = { ...node, kernel, project: PROJECT, runner, isHosted, concurrencyMax: 64, onWarning };
   const worker = model === undefined ? null : await startAgentWorker({ ...parts, models: { call: model } });
   return {
     node,

@@ -2,10 +2,12 @@
 
 import { STEPS_PER_TURN_MAX } from "@tessera/protocol";
 import { RESERVED_TOOL_NAMES } from "@tessera/tool";
+import { MEMORY_CHARACTERS_MAX, MEMORY_DEFAULT, MEMORY_TURNS_MAX } from "../../packages/agent/src/profile.ts";
+import { TOOL_CALLS_MODES } from "../../packages/agent/src/resources/agent-resource.ts";
 import { PROVIDERS } from "../../packages/agent/src/resources/model-resource.ts";
 import { PROMPT_BYTES_MAX } from "../../packages/agent/src/resources/prompt.ts";
 import { STEPS_MAX } from "../../packages/agent/src/resources/swarm-resource.ts";
-import type { YamlSection } from "./yaml-mapping.ts";
+import type { YamlMapping, YamlSection } from "./yaml-mapping.ts";
 
 const steps = `whole number, 1 to ${STEPS_MAX}`;
 
@@ -152,6 +154,21 @@ spec:
 `,
 };
 
+export const MEMORY_FIELDS: YamlMapping["fields"] = [
+  [
+    "turns",
+    `whole number, 0 to ${MEMORY_TURNS_MAX}`,
+    String(MEMORY_DEFAULT.turns),
+    "At most so many of the newest turns; 0: nothing is remembered.",
+  ],
+  [
+    "characters",
+    `whole number, 1 to ${MEMORY_CHARACTERS_MAX}`,
+    String(MEMORY_DEFAULT.characters),
+    "At most so many characters, of whole turns; a turn that alone is longer is cut between its steps.",
+  ],
+];
+
 export const AGENT: YamlSection = {
   title: "Agent",
   text: "A model with instructions and tools. It may call what it names and nothing else.",
@@ -165,11 +182,16 @@ export const AGENT: YamlSection = {
         ["tools", "list of references to Tools", "none", "What it may call."],
         [
           "requiredTools",
-          "list of references to Tools",
+          "list of names of its tools, or of references to Tools",
           "none",
           "The turn does not end before one of them has succeeded.",
         ],
-        ["extensions", "list of references to Extensions", "none", "Modules that take part in its steps."],
+        [
+          "extensions",
+          "list of references to Extensions",
+          "none",
+          "Modules that take part in its turns, in order. Beside `ref` stands `config`, which is laid over the configuration of the Extension, field by field. The built-in ones name their package.",
+        ],
         ["description", "text", "", "What it is good for; other agents see it."],
         ["workerTarget", "id", "worker_generic", "Which workers take its turns."],
         ["tags", "list of text, or text with commas", "none", "By what delegation policies choose it."],
@@ -188,6 +210,13 @@ export const AGENT: YamlSection = {
           "What the code of its tools may reach through `ctx.runtime`.",
         ],
         ["maxSteps", steps, "that of the Swarm", "How many steps a turn may take."],
+        ["memory", "mapping", "see below", "What an instance remembers of its earlier turns."],
+        [
+          "toolCalls",
+          TOOL_CALLS_MODES.join(", "),
+          "parallel",
+          "Whether the calls of one message run at once, or each when the one before has its result.",
+        ],
       ],
     },
     {
@@ -201,6 +230,15 @@ export const AGENT: YamlSection = {
           "",
           "Of each request: `temperature`, `maxTokens`, `topP`, and what else the provider knows.",
         ],
+      ],
+    },
+    { at: "spec.memory", keys: "memory.ts MEMORY_KEYS", fields: MEMORY_FIELDS },
+    {
+      at: "spec.extensions[]",
+      keys: "agent-resource.ts EXTENSION_USE_KEYS",
+      fields: [
+        ["ref", "reference to an Extension", "required", "Which one; `config` has to stand beside `ref`, not in it."],
+        ["config", "mapping", "", "What this agent gives it."],
       ],
     },
     {
@@ -243,6 +281,7 @@ spec:
   allowedInternalTools: [submit_result]
   mustEndWith: [submit_result]
   maxSteps: 20
+  memory: { turns: 20 }
 `,
 };
 
@@ -311,7 +350,7 @@ spec:
 
 export const EXTENSION: YamlSection = {
   title: "Extension",
-  text: "A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. Tessera brings no Extensions of its own: `@goondan/base` has tools only.",
+  text: 'A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. The built-in ones (`context-message`, `inter-agent-response-format`, `logging`, `message-compaction`, `message-window`, `required-tools-guard`, `tool-search`) are not in the bundle; an agent lists them as `{ kind: Extension, name: message-window, package: "@goondan/base" }`.',
   mappings: [
     {
       at: "spec",

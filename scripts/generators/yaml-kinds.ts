@@ -4,7 +4,17 @@
 import { STEPS_PER_TURN_MAX } from "@tessera/protocol";
 import { PROMPT_BYTES_MAX } from "../../packages/agent/src/resources/prompt.ts";
 import { STEPS_MAX } from "../../packages/agent/src/resources/swarm-resource.ts";
-import { AGENT, EXTENSION, HEAD, MODEL, PACKAGE, REFERENCE, SECRET, SWARM } from "./yaml-bundle-kinds.ts";
+import {
+  AGENT,
+  EXTENSION,
+  HEAD,
+  MEMORY_FIELDS,
+  MODEL,
+  PACKAGE,
+  REFERENCE,
+  SECRET,
+  SWARM,
+} from "./yaml-bundle-kinds.ts";
 import type { YamlSection } from "./yaml-mapping.ts";
 import { API_TOOL, TOOL, UPLOADED_TOOL } from "./yaml-tool-kinds.ts";
 
@@ -35,8 +45,10 @@ const UPLOADED_PROFILE: YamlSection = {
         ["must_end_with", "list of tool names", "none", "The turn ends only with a call of one of these."],
         ["llm_config", "mapping", "", "Which model, and with what."],
         ["max_steps", steps, String(STEPS_PER_TURN_MAX), "How many steps a turn may take."],
+        ["memory", "mapping", "see below", "What an instance remembers of its earlier turns."],
       ],
     },
+    { at: "memory", fields: MEMORY_FIELDS },
     {
       at: "delegation_policy",
       keys: "profile-yaml.ts POLICY_KEYS",

@@ -28,7 +28,12 @@ afterAll(() => rmSync(directory, { recursive: true, force: true }));
 /** The lines of a command that answers in its shape: `runHere` holds them to it. */
 // biome-ignore lint/suspicious/noExplicitAny: lines are read field by field
 async function json(exitCode: number, ...args: string[]): Promise<any[]> {
-  const ran = await runHere([...args, "--json"]);
+  return await jsonWith([], exitCode, ...args);
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: the same
+async function jsonWith(lines: readonly string[], exitCode: number, ...args: string[]): Promise<any[]> {
+  const ran = await runHere([...args, "--json"], { lines });
   expect(ran, args.join(" ") + ran.out + ran.err).toMatchObject({ exitCode, err: "" });
   const command = commandOf(args);
   if (command !== null) shown.add(command);
@@ -85,12 +90,19 @@ it(
     const [open] = (await json(6, "run", bundle, "--input", "hello world", "--wait", "0")).slice(-1);
     expect(open).toMatchObject({ agent_turn_ids: [open.agent_turn_id], is_kept: false });
 
+    const said = ["/help", "/reset", "/fresh", "one two", "three"];
+    const chat = await jsonWith(said, 0, "chat", bundle, ...store);
+    expect(chat.map(({ event }) => event)).toEqual(
+      expect.arrayContaining(["history", "reset", "fresh", "asked", "answer"]),
+    );
+    expect(chat.at(-1)).toMatchObject({ ok: true, agent: "assistant", turns: 2, open: [] });
     await json(0, "turns", "ls", ...store);
     const [{ turn: document }] = await json(0, "turns", "show", turn, ...store);
     const tail = await json(0, "turns", "tail", turn, ...store);
     expect(tail.slice(0, -1).every(({ is_earlier }) => is_earlier)).toBe(true);
     await json(0, "turns", "why", turn, ...store);
     await json(0, "agents", "ls", ...store);
+    await json(0, "agents", "reset", "assistant", "--reason", "enough", ...store);
     await json(0, "cards", "show", document.deliverable_card_id, ...store);
 
     const tools = join(directory, "tools");

@@ -9,6 +9,10 @@ export interface Here {
   readonly env?: Record<string, string>;
   /** Ctrl-C. */
   readonly stopped?: Promise<void>;
+  /** Of stdin, which ends behind them; or what types them. */
+  readonly lines?: readonly string[] | ((type: (line: string | null) => void) => void);
+  /** A person types them, and watches; told how to press Ctrl-C. */
+  readonly onTerminal?: (interrupt: () => void) => void;
   /** How wide the terminal is; without it there is none. */
   readonly columns?: number;
   /** Told everything that is printed, as it is printed. */
@@ -17,7 +21,7 @@ export interface Here {
 
 export async function runHere(
   args: readonly string[],
-  { env = {}, stopped, onPrint, columns }: Here = {},
+  { env = {}, stopped, onPrint, columns, lines = [], onTerminal }: Here = {},
 ): Promise<Ran> {
   const printed = { out: "", err: "" };
   const write = (stream: "out" | "err") => (text: string) => {
@@ -29,6 +33,16 @@ export async function runHere(
     out: write("out"),
     err: write("err"),
     input: async () => "",
+    lines: (heard) => {
+      if (typeof lines === "function") lines(heard);
+      else for (const line of [...lines, null]) queueMicrotask(() => heard(line));
+      return () => undefined;
+    },
+    isInputWatched: onTerminal !== undefined,
+    interrupts: (heard) => {
+      onTerminal?.(heard);
+      return () => undefined;
+    },
     isWatched: columns !== undefined,
     isOutWatched: columns !== undefined,
     columns: () => columns,

@@ -157,7 +157,9 @@ it(
     await began("job-one");
     const listed = await held("turns", "ls", "--agent", "planner", "--status", "active");
     expect(listed, listed.err).toMatchObject({ exitCode: 0, err: "" });
-    expect(listed.out).toMatch(new RegExp(`^agent +status +created +took +error +turn\nplanner +[^\n]* ${turn}\n`));
+    expect(listed.out).toMatch(
+      new RegExp(`^agent +status +created +took +error +asked +turn\nplanner +[^\n]* job-one +${turn}\n`),
+    );
 
     const why = await held("turns", "why", turn.slice(-12));
     expect(why, why.err).toMatchObject({ exitCode: 0, err: "" });
@@ -204,6 +206,7 @@ it(
     expect(refused.err).toContain("Leave the bundle out to give the task to that process");
 
     const shown = await held("turns", "show", turn);
+    expect(shown.out).toMatch(/^asked\n {2}job-one\n\nturn {8}/);
     expect(shown.out).toMatch(/^status {6}success$/m);
     expect(shown.out).toMatch(/^ {2}jobs__slow {2}success +1 /m);
     expect(shown.out).toMatch(/^deliverable\n {2}did job-one$/m);

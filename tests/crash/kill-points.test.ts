@@ -2,7 +2,7 @@
 // is killed at one, and another process on the same store brings the work to its end. Nothing is lost, nothing happens
 // twice that may not.
 
-import { KILL_POINTS, type KillPoint } from "@tessera/kernel";
+import { type Database, KILL_POINTS, type KillPoint } from "@tessera/kernel";
 import type { TestEngine } from "@tessera/testkit";
 import { describe, expect, test } from "vitest";
 import { expectOneOutcomeEach } from "../scenarios/outcome-check.ts";
@@ -13,7 +13,7 @@ import type { NodeMessage } from "./node-process.ts";
 const TEST_MS = 60_000;
 const ENGINES: readonly TestEngine[] = ["pglite", "postgres"];
 
-/** Every door of the kernel is used: all effects, all placements, pointers, notes, a queue, a stop. */
+/** Every door of the kernel is used: all effects, all placements, pointers, notes, a queue, a stop, a request that is not waited for. */
 const TURNS: readonly PlannedTurn[] = [
   {
     agent_id: "agent_a",
@@ -72,6 +72,15 @@ const TURNS: readonly PlannedTurn[] = [
       },
     ],
   },
+  {
+    agent_id: "agent_e",
+    agent_turn_id: "turn_e1",
+    steps: [
+      { asks: { agent_id: "agent_f", agent_turn_id: "turn_f1" }, calls: [{ tool: "search", effect: "read" }] },
+      { takesAnswer: true, calls: [{ tool: "files", effect: "once", local: true }] },
+    ],
+  },
+  { agent_id: "agent_f", agent_turn_id: "turn_f1", steps: [], isAsked: true },
 ];
 
 const CONFIG = {
@@ -103,6 +112,17 @@ const PASSING: Partial<Record<KillPoint, number>> = {
   "announce.after_publish": 4,
 };
 
+/** The answers in the outputs of turns. */
+async function answersIn(database: Database, project: string) {
+  return await database.query(
+    `select t.agent_turn_id as asked_by, k.metadata ->> 'answer_of' as answer_of
+       from state.agent_turns t join card.box_contents b on b.box_id = t.output_box_id
+       join card.cards k on k.card_id = b.card_id and k.type = 'agent.answer' and k.agent_turn_id = t.agent_turn_id
+      where t.project_id = $1`,
+    [project],
+  );
+}
+
 describe.each(ENGINES)("on %s", (engine) => {
   test.concurrent.each(KILL_POINTS)(
     "a process killed at %s is replaced, and every call still has exactly one outcome",
@@ -121,6 +141,7 @@ describe.each(ENGINES)("on %s", (engine) => {
         const { project, ledger } = store;
         const mayEnd = (turn: PlannedTurn) => (turn.agent_turn_id === "turn_c1" ? ["canceled"] : ["success"]);
         await expectOneOutcomeEach({ database, project, ledger, turns: TURNS, mayEnd });
+        expect(await answersIn(database, project)).toEqual([{ asked_by: "turn_e1", answer_of: "turn_f1" }]);
       });
     },
   );

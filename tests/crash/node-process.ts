@@ -147,7 +147,8 @@ async function runClient(kernel: Kernel, database: Database): Promise<void> {
   await untilDone(() =>
     registerAgents(kernel, config.project, [...new Set(config.turns.map((turn) => turn.agent_id))]),
   );
-  for (const turn of config.turns) await untilDone(() => enqueuePlanned(kernel, config.project, turn));
+  for (const turn of config.turns.filter(({ isAsked }) => isAsked !== true))
+    await untilDone(() => enqueuePlanned(kernel, config.project, turn));
   say({ event: "enqueued" });
   const ask = "select count(*)::int as ended from state.agent_turns where project_id = $1 and ended_at is not null";
   await untilDone(async () => {

@@ -1,11 +1,12 @@
 // Real requests of a turn's life, each with a store in which it would be accepted: what the kernel's suite damages.
 //
 //   K1. A request is made in a transaction that is rolled back, so every damaged copy of it meets the same store.
-//   K2. The items that the kernel sends to the database are recorded on the way, as the JSON that they are.
+//   K2. The items that the kernel sends to the database are recorded on the way, as the JSON that they are. A function without items
+//       has its values recorded in their place.
 
 import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
 import { inVain } from "@tessera/testkit/in-vain";
-import { type Fixture, hold, PROJECT } from "../../packages/kernel/test/fixture.ts";
+import { type Fixture, hold, PROJECT, type Started } from "../../packages/kernel/test/fixture.ts";
 
 export interface Door {
   readonly name: string;
@@ -18,6 +19,7 @@ export interface Recorded extends Door {
   readonly text: string;
   readonly items: unknown;
   readonly rest: readonly unknown[];
+  readonly hasItems: boolean;
 }
 
 /** A database whose statements go where they are sent at the moment, and are written down. One that fails there leaves the
@@ -102,8 +104,13 @@ async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
   return [
     door("enqueueTurn", {
       ...{ project_id: PROJECT, agent_id: idle, agent_turn_id: ids.mint("turn"), channel_id: "public" },
-      ...{ trace_id: ids.traceId(), span_id: ids.spanId(), depth_policy: "root", display_name: "d" },
+      ...{ trace_id: ids.traceId(), span_id: ids.spanId(), depth_policy: "descend", display_name: "d" },
+      ...{ parent_agent_turn_id: asking.agent_turn_id, is_fresh: true, answers_parent: true },
       ...{ runtime_config: { a: [1] }, metadata: { b: "c" }, context_cards: [instruction] },
+    }),
+    door("takeAnswers", hold(await answered(fx))),
+    door("resetConversation", {
+      ...{ project_id: PROJECT, agent_id: idle, card_id: ids.mint("card"), author_id: "user.ann", reason: "anew" },
     }),
     door("resume", { project_id: PROJECT, agent_id: queued, worker_id: worker }),
     door("suspendOnCalls", {
@@ -138,6 +145,16 @@ async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
     },
     door("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
   ];
+}
+
+/** A turn that runs, and for which an answer waits. */
+async function answered(fx: Fixture): Promise<Started> {
+  const asking = await fx.started();
+  const agent_id = await fx.newAgent();
+  const child = { project_id: PROJECT, agent_id, parent_agent_turn_id: asking.agent_turn_id, answers_parent: true };
+  await fx.kernel.enqueueTurn(child);
+  await fx.finish(await fx.resumed(agent_id, await fx.newWorker()));
+  return asking;
 }
 
 /** A batch that is to be opened, one whose task is to be moved or started, and one that has come to its end. */
@@ -236,7 +253,11 @@ export async function recorded(fx: Fixture, tap: TappedDatabase, kernel: Kernel)
       throw new Error(`${each.name} was not accepted: ${JSON.stringify(outcome)}`);
     }
     const [items, ...rest] = sent.values;
-    all.push({ ...each, text: sent.text, items: JSON.parse(String(items)), rest });
+    const hasItems = String(items).startsWith("[");
+    all.push({
+      ...{ ...each, text: sent.text, hasItems },
+      ...(hasItems ? { items: JSON.parse(String(items)), rest } : { items: sent.values, rest: [] }),
+    });
   }
   return all;
 }

@@ -36,6 +36,7 @@ const NAMES = [
   ...["renewCall", "putResultCard", "report", "openBatch", "renewWorker", "putAgent", "putTool", "putCard", "putBox"],
   ...["putDeadLetter", "deferTurn", "moveBatchTask", "dispatchBatchTask", "finishBatch", "putProfile", "removeProfile"],
   ...["putProject", "createApiKey", "revokeApiKey", "putAudit", "repeatCall"],
+  ...["takeAnswers", "resetConversation"],
 ];
 /** Of each door. The doors of executors and of agents' steps carry the most foreign data. */
 const INPUTS = 25;
@@ -103,6 +104,19 @@ async function expectSafe(tx: Statements): Promise<void> {
   }
 }
 
+/** As many values as the statement takes, each text or nothing; where the text is no list of values, it is the first of them. */
+function valuesIn(text: string, { items }: Recorded): unknown[] {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch {
+    read = [text];
+  }
+  const values = Array.isArray(read) ? read : [text];
+  const asText = (value: unknown) => (value == null || typeof value === "string" ? value : JSON.stringify(value));
+  return (items as readonly unknown[]).map((_, n) => asText(values[n] ?? null));
+}
+
 for (const name of NAMES) {
   const seen = { accepted: 0 };
   const late = <T>(make: (door: Recorded) => fc.Arbitrary<T>): fc.Arbitrary<T> =>
@@ -129,10 +143,11 @@ for (const name of NAMES) {
     ),
   );
   fuzz.target(`${name}: damaged items, straight into l0`, INPUTS, texts, async (text) => {
-    const { text: statement, rest } = doorOf(name);
+    const door = doorOf(name);
     const ask = async (tx: Statements) => {
-      const [row] = await tx.query<{ answer: readonly unknown[] | null }>(statement, [text, ...rest]);
-      return row?.answer ?? [];
+      const values = door.hasItems ? [text, ...door.rest] : valuesIn(text, door);
+      const [row] = await tx.query<{ answer: unknown }>(door.text, values);
+      return door.hasItems ? ((row?.answer ?? []) as readonly unknown[]) : [row?.answer];
     };
     await check(`${name}: damaged items, straight into l0`, ask, seen);
   });

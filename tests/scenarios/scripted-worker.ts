@@ -49,6 +49,7 @@ type Taken = Extract<ResumeOutcome, { outcome: "accepted" }>;
 
 const HEARTBEATS_PER_LEASE = 4;
 const TRY_AGAIN_MS = 100;
+const ANSWER_LOOK_MS = 20;
 
 export class ScriptedWorker {
   readonly #options: ScriptedWorkerOptions;
@@ -172,6 +173,12 @@ export class ScriptedWorker {
         const noted = await kernel.appendCards({ ...hold, cards: [card] });
         if (noted.outcome === "rejected") return this.#refused("append_cards", hold, noted.code);
       }
+      if (step.asks !== undefined) {
+        const asked = { project_id: project, ...step.asks, parent_agent_turn_id: agent_turn_id, answers_parent: true };
+        const outcome = await kernel.enqueueTurn(asked);
+        if (outcome.outcome === "rejected") throw new Error(`${agent_turn_id} could not ask: ${outcome.code}`);
+      }
+      if (step.takesAnswer === true && !(await this.#takeAnswer(hold, taken))) return;
       const drafts = step.calls.map((call, n) => draftOf(project, agent_turn_id, done, n, call));
       const step_id = stepId(agent_turn_id, done);
       const suspended = await kernel.suspendOnCalls({
@@ -204,6 +211,23 @@ export class ScriptedWorker {
     const { kernel, project } = this.#options;
     const cards = await kernel.reads.boxCards(project, taken.output_box_id, { from: taken.box_start });
     return cards.filter((card) => card.type === "agent.thought").length;
+  }
+
+  /** Waits until an answer is in the turn's output: a worker that was lost may have taken it (W2). False: the turn is lost. */
+  async #takeAnswer(hold: TurnHold, { output_box_id, box_start }: Taken): Promise<boolean> {
+    const { kernel, project, clock } = this.#options;
+    for (;;) {
+      const cards = await kernel.reads.boxCards(project, output_box_id, { from: box_start });
+      if (cards.some((card) => card.type === "agent.answer")) return true;
+      const head = await kernel.reads.head(project, hold.agent_id);
+      const isWaiting = Number(head?.answers_waiting) > 0;
+      const taken = isWaiting ? await kernel.takeAnswers(hold) : null;
+      if (taken?.outcome === "rejected") {
+        this.#refused("take_answers", hold, taken.code);
+        return false;
+      }
+      if (!isWaiting) await new Promise<void>((resolve) => clock.after(ANSWER_LOOK_MS, resolve));
+    }
   }
 
   /** Runs the calls of an all-local step and applies their results; false when the turn is lost. */

@@ -27,12 +27,18 @@ export interface PlannedStep {
   readonly calls: readonly PlannedCall[];
   /** A card is appended before the calls are made. */
   readonly hasNote?: boolean;
+  /** A turn that is asked for before the calls are made, and is not waited for. */
+  readonly asks?: Pick<PlannedTurn, "agent_id" | "agent_turn_id">;
+  /** The calls are made when the answer of such a turn has been taken. */
+  readonly takesAnswer?: boolean;
 }
 
 export interface PlannedTurn {
   readonly agent_id: string;
   readonly agent_turn_id: string;
   readonly steps: readonly PlannedStep[];
+  /** Another turn asks for it. */
+  readonly isAsked?: boolean;
 }
 
 /** The arguments of every scripted call. */

@@ -88,40 +88,41 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     what: "Reads that are functions.",
     roles: ["kernel", "worker", "api", "api_ro"],
     names: names(`
-      agents_by_id cards_by_id cards_of_boxes events_after last_event_seq settled_event_seq target_of
+      agents_by_id cards_by_id cards_of_boxes conversation events_after instructions last_event_seq settled_event_seq target_of
     `),
   },
   {
     what: "The sweeper, and who binds targets.",
     roles: ["kernel"],
     names: names(`
-      end_holders free_leases put_target_principals ring_early sweep_call sweep_calls sweep_inbox sweep_workers watched_logins
-      watches_holders
+      end_holders free_leases put_target_principals ring_early sweep_call sweep_calls sweep_held_call sweep_inbox sweep_workers
+      watched_logins watches_holders
     `),
   },
   {
-    what: "Keys, audit, deletion.",
+    what: "Keys, audit, deletion, resets of conversations.",
     roles: ["kernel", "api"],
     names: names(`
-      delete_project living_api_key note_api_key_use put_api_keys put_audit
+      delete_project living_api_key note_api_key_use put_api_keys put_audit reset_conversation
     `),
   },
   {
     what: "Whoever holds a turn or a batch.",
     roles: ["kernel", "worker"],
     names: names(`
-      append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task
+      answer_wake append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task
       dispatch_one_task end_hung_turn finish_batch finish_one finish_plainly finish_turn has_hung_twice move_batch_task
       note_hang open_batch recover_turn
-      renew_worker repeat_call resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_due_batches take_turn
+      renew_worker repeat_call resume resume_plainly retire_worker suspend_locally suspend_on_calls suspend_plainly take_answers take_due_batches take_turn
+      with_answer_wakes
     `),
   },
   {
     what: "Resources, asking and stopping, calls with a given time; and the parts that those are made of.",
     roles: ["kernel", "worker", "api"],
     names: names(`
-      change_project claim_calls command_of dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
-      fallback_deliverable from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
+      answer_cards answer_parent ask_by_answers change_project claim_calls command_of consume_answers count_answer dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
+      fallback_deliverable first_remembered from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
       living_project make_ticket_key new_card_id note_refusals open_call_at overdue_rings no_executor put_agents put_boxes put_cards
       open_plainly probe_write put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
       refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content

@@ -3,7 +3,7 @@
 //   C1. Whoever dies is replaced by a new process of the same role after a while; one whose start fails counts as dead.
 //   C2. Nothing is shared between processes but the store, the broker and the world outside.
 
-import { startAgentWorker } from "@tessera/agent";
+import { createAgentRuntime, startAgentWorker } from "@tessera/agent";
 import { createToolRunner, startToolService } from "@tessera/executor";
 import { type Database, type Ids, type Kernel, openKernel, startSweeper } from "@tessera/kernel";
 import { startPmo } from "@tessera/pmo";
@@ -11,6 +11,7 @@ import { type SimBroker, SimProcess, type SimWorld, simDatabase } from "@tessera
 import type { ToolRunner } from "@tessera/tool";
 import type { LosableStore, Lost } from "./lost-tail.ts";
 import { mayStrike } from "./nemesis.ts";
+import { noteWork, type RequestWatch } from "./request-watch.ts";
 import { simModel } from "./sim-model.ts";
 import { SERVICE_TARGET, simTools, type ToolWorld } from "./sim-tools.ts";
 
@@ -32,6 +33,7 @@ export interface CastWorld extends SimWorld, ToolWorld {
   readonly ids: Ids;
   readonly looksEveryMs: number;
   readonly pauses: Pauses;
+  readonly requests: RequestWatch;
 }
 
 const RESTART_MS = [50, 40_000] as const;
@@ -128,7 +130,8 @@ export class Cast {
       case "worker": {
         const models = simModel(this.#world, process);
         const hosting = { runner: this.#runnerOf(process), isHosted: isLocal };
-        return await startAgentWorker({ ...parts, models, ...hosting, concurrencyMax: TURNS_AT_ONCE });
+        const work = { concurrencyMax: TURNS_AT_ONCE, whileAtWork: noteWork };
+        return await startAgentWorker({ ...parts, models, ...hosting, ...work });
       }
       case "service":
         return await startToolService({
@@ -136,6 +139,7 @@ export class Cast {
           target: SERVICE_TARGET,
           runner: this.#runnerOf(process),
           executor: name,
+          runtimeFor: (caller) => createAgentRuntime({ kernel, clock, caller }),
         });
       case "pmo":
         return await startPmo({ ...parts, executor: name });

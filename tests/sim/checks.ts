@@ -1,6 +1,7 @@
 // What must be true of a run that has ended, beside the invariants of the store.
 //
-//   C1. Every turn that was asked for ended, and every child is one deeper than its parent.
+//   C1. Every turn that was asked for ended, and every child is one deeper than its parent; a turn for answers is as deep as the one
+//       that asked for them.
 //   C2. `once`: at most one effect per call, exactly one where the call says success, none where it says that it failed and
 //       does not say that nobody knows. `idempotent`: one key per call, that of no other call.
 //   C3. Where the store lost commits (faults F30), nothing can hold for turns that are gone, nor for how often a call had its
@@ -47,8 +48,9 @@ export async function wrongDepth(store: Database): Promise<string | null> {
   const rows = await store.query(`
     select t.agent_turn_id, t.recursion_depth, p.recursion_depth as parent_depth
       from state.agent_turns t left join state.agent_turns p on p.agent_turn_id = t.parent_agent_turn_id
-     where t.recursion_depth <> coalesce(p.recursion_depth + 1, 0)`);
-  return rows.length === 0 ? null : `a turn's depth is not one more than its parent's: ${JSON.stringify(rows[0])}`;
+     where t.recursion_depth <> coalesce(p.recursion_depth + case when exists (
+             select 1 from card.cards k where k.box_id = t.context_box_id and k.type = 'agent.answer') then 0 else 1 end, 0)`);
+  return rows.length === 0 ? null : `a turn's depth does not follow from its parent's: ${JSON.stringify(rows[0])}`;
 }
 
 /** C2 */

@@ -7,7 +7,7 @@ import { createHash } from "node:crypto";
 import type { Database, Row } from "@tessera/kernel";
 
 const TURN_DOORS =
-  /\bl0\.(suspend_on_calls|suspend_plainly|suspend_locally|apply_results|apply_plainly|append_cards|finish_turn|finish_plainly|defer_turn)\(/;
+  /\bl0\.(suspend_on_calls|suspend_plainly|suspend_locally|apply_results|apply_plainly|append_cards|finish_turn|finish_plainly|defer_turn|take_answers)\(/;
 const CALL_DOORS = /\bl0\.(report_at|report_plainly|put_result_card_at)\(/;
 const HEADS = `
   select h.agent_id, h.active_agent_turn_id, h.turn_epoch from state.agent_state_head h

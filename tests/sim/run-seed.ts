@@ -6,15 +6,27 @@
 
 import { SeededIds } from "@tessera/testkit/seeded-ids";
 import { EventLog, type FaultKind, FaultPlan, SimBroker, SimRandom, SimScheduler } from "@tessera/testkit/sim";
+import { AsyncRequests } from "./async-requests.ts";
 import { Cast, type CastWorld, LOOKS_EVERY_MS, type Pauses } from "./cast.ts";
 import { ledgerDisagreement, unendedTurn, wrongDepth } from "./checks.ts";
 import { EffectLedger } from "./effect-ledger.ts";
 import { type FenceWatch, watchFences } from "./fence-watch.ts";
+import { withLockedHeads } from "./locked-heads.ts";
 import type { Lost } from "./lost-tail.ts";
 import { heal, startNemesis } from "./nemesis.ts";
 import type { PlantedBug } from "./planted-bugs.ts";
+import { type RequestWatch, watchRequests } from "./request-watch.ts";
+import { HELPER } from "./sim-model.ts";
 import type { SimStore } from "./store.ts";
-import { callsMade, isDrained, makeProject, openWork, startWorkload, type Workload } from "./workload.ts";
+import {
+  CONVERSES_CHANCE,
+  callsMade,
+  isDrained,
+  makeProject,
+  openWork,
+  startWorkload,
+  type Workload,
+} from "./workload.ts";
 
 export interface SeedOptions {
   /** These faults and no others; null: a subset drawn from the seed. */
@@ -60,20 +72,25 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
   const scheduler = new SimScheduler(random, log);
   const faults = new FaultPlan(random, options.only ?? null);
   const ledger = new EffectLedger();
-  const fences = watchFences(options.bug?.wrap?.(store.database) ?? store.database);
+  const conversing = random.beside("conversations").chance(CONVERSES_CHANCE) ? random.beside("conversing") : null;
+  const locking = withLockedHeads(store.database, faults);
+  const fences = watchFences(options.bug?.wrap?.(locking) ?? locking);
+  const requests = watchRequests(fences.database);
+  const asking = conversing === null ? null : new AsyncRequests(conversing, HELPER);
   const reached = new Set<string>();
   const pauses: Pauses = { sinceMs: new Map(), recoveredAtMs: 0 };
   const onOutcome = (door: string, outcome: string) => {
     reached.add(`${door} ${outcome}`);
     if (outcome === "recovered") pauses.recoveredAtMs = scheduler.nowMs;
   };
-  const kept = { ledger, saidIds: new Set<string>() };
-  const base = { onOutcome, scheduler, random, log, faults, ...kept, store: fences.database, ids: new SeededIds(seed) };
+  const kept = { ledger, saidIds: new Set<string>(), requests, asking, store: requests.database };
+  const base = { onOutcome, scheduler, random, log, faults, ...kept, ids: new SeededIds(seed) };
   const lost: { readonly calls: Set<string>; readonly turns: Set<string> } = { calls: new Set(), turns: new Set() };
   const onLost = ({ calls, turns }: Lost) => {
     for (const call of calls) lost.calls.add(call);
     for (const turn of turns) lost.turns.add(turn);
     fences.forgetEpochs();
+    requests.stop();
   };
   const drawn = { looksEveryMs: random.pick(LOOKS_EVERY_MS), pauses };
   const world: CastWorld = { ...base, ...drawn, broker: new SimBroker(base), tail: store.tail, onLost };
@@ -86,13 +103,13 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
     agents: random.int(2, 5),
     turns: random.int(2, 6),
   };
-  const agents = await makeProject(world, size.agents);
+  const agents = await makeProject(world, size.agents, conversing);
   for (const role of ["worker", "service", "pmo", "sweeper"] as const) {
     for (let n = 0; n < size[role]; n++) cast.start(role);
   }
-  const workload = startWorkload(world, cast, agents, size.turns);
+  const workload = startWorkload(world, cast, { agents, turns: size.turns, conversing });
   startNemesis(world, cast);
-  const violation = await watchUnhandled(() => drive({ world, cast, workload, store, fences, lost }));
+  const violation = await watchUnhandled(() => drive({ world, cast, workload, store, fences, requests, lost }));
   return {
     seed,
     violation,
@@ -115,11 +132,12 @@ interface Run {
   readonly workload: Workload;
   readonly store: SimStore;
   readonly fences: FenceWatch;
+  readonly requests: RequestWatch;
   readonly lost: Lost;
 }
 
 async function drive(run: Run): Promise<string | null> {
-  const { world, cast, workload, store, fences } = run;
+  const { world, cast, workload, store, fences, requests } = run;
   const { scheduler, random, faults } = world;
   const [faultyFromMs, faultyToMs] = random.chance(LONG_CHANCE) ? LONG_FAULTY_MS : FAULTY_MS;
   const faultyUntilMs = random.between(faultyFromMs, faultyToMs);
@@ -128,6 +146,7 @@ async function drive(run: Run): Promise<string | null> {
   while (scheduler.happened < EVENTS_MAX) {
     if (!(await scheduler.step())) return "liveness: nothing can happen any more";
     if (fences.violation() !== null) return `fence: ${fences.violation()}`;
+    if (requests.violation() !== null) return `request: ${requests.violation()}`;
     if (scheduler.happened % CHECK_EVERY === 0) {
       const broken = await store.violation(["safety"]);
       if (broken !== null) return `safety: ${broken}`;
@@ -150,6 +169,8 @@ async function finalViolation({ world, workload, store, lost }: Run): Promise<st
   if (broken !== null) return `after healing: ${broken}`;
   const ledger = await ledgerDisagreement(store.database, world.ledger, lost);
   if (ledger !== null) return `effects: ${ledger}`;
+  const unanswered = await world.asking?.unanswered(store.database, lost);
+  if (unanswered != null) return `answers: ${unanswered}`;
   return (await unendedTurn(store.database, workload.asked, lost)) ?? (await wrongDepth(store.database));
 }
 

@@ -5,6 +5,7 @@
 import type { ModelAnswer, ModelCall, ModelPort, ModelToolCall } from "@tessera/agent";
 import { CGError } from "@tessera/protocol";
 import type { SimProcess } from "@tessera/testkit/sim";
+import { type SentRequest, sentRequest } from "./request-watch.ts";
 import type { ToolWorld } from "./sim-tools.ts";
 
 export const BOSS = "boss";
@@ -29,12 +30,15 @@ export function simModel(world: ToolWorld, process: SimProcess): ModelPort {
   return {
     call: (call) =>
       new Promise((resolve, reject) => {
+        const request = sentRequest(call);
         const isEndless = faults.hits("model.never_ends");
         const thinkMs = random.chance(PONDER_CHANCE) ? random.between(...PONDER_MS) : random.int(1, THINK_MS_MAX);
         const ms = isEndless ? CLIENT_TIMEOUT_MS : thinkMs;
-        scheduler.schedule(process, ms, `model ${call.agentName} ${call.step}`, () => {
+        scheduler.schedule(process, ms, `model ${call.agentName} ${call.step}`, async () => {
+          await world.requests.check(request);
           if (isEndless || faults.hits("model.error")) reject(failed("the provider did not answer"));
-          else resolve({ ...answerTo(world, call), finish_reason: "stop", provider: "scripted", model: "sim" });
+          else
+            resolve({ ...answerTo(world, call, request), finish_reason: "stop", provider: "scripted", model: "sim" });
         });
         call.signal.addEventListener("abort", () => reject(failed("the turn is over"))); // M1
       }),
@@ -45,11 +49,11 @@ function failed(message: string): CGError {
   return new CGError("model_failed", message, { details: { retryable: false } });
 }
 
-function answerTo(world: ToolWorld, call: ModelCall): Say {
+function answerTo(world: ToolWorld, call: ModelCall, { agent_turn_id }: SentRequest): Say {
   const { random, faults } = world;
   if (faults.hits("model.empty")) return { text: "", tool_calls: [] };
   const isLast = call.tools.length === 0 || random.chance(call.step === 0 ? 0.1 : 0.55);
-  if (isLast) return { text: `done after ${call.step} steps`, tool_calls: [] };
+  if (isLast) return { text: `${agent_turn_id} is done after ${call.step} steps`, tool_calls: [] };
   const many = faults.hits("model.many_calls");
   const count = many ? MANY_CALLS : random.int(1, 4);
   const names = many

@@ -4,10 +4,14 @@
 //   T2. A tool that is told to stop may not listen.
 //   T3. A tool that may run again can fail after its effect, as when the answer of what it asked is lost. One that says
 //       `once` may not: its failure is taken for "it did not happen".
+//   T4. A tool that asks others does not wait for them. What it asks is drawn once for a call, so that a run that is repeated
+//       asks the same; how many calls may ask is bounded, or the answers' turns would ask for ever.
 
 import type { FaultPlan, SimProcess, SimRandom, SimScheduler } from "@tessera/testkit/sim";
 import { type DefinedTool, defineTool, type ToolContext, ToolError } from "@tessera/tool";
+import type { AsyncRequests } from "./async-requests.ts";
 import type { EffectLedger } from "./effect-ledger.ts";
+import type { RequestWatch } from "./request-watch.ts";
 
 export const SERVICE_TARGET = "simtools";
 const PLACEMENTS = ["service", "inline"] as const;
@@ -23,6 +27,9 @@ export interface ToolWorld {
   readonly ledger: EffectLedger;
   /** Ids that a model gave its calls itself. */
   readonly saidIds: Set<string>;
+  readonly requests: Pick<RequestWatch, "check">;
+  /** What tools ask of other agents without waiting; null: there is no such tool. */
+  readonly asking: AsyncRequests | null;
 }
 
 /** The tools as `process` runs them. */
@@ -33,6 +40,7 @@ export function simTools(world: ToolWorld, process: SimProcess): DefinedTool[] {
       tools.push(simTool(world, process, { placement, effect, canReconcile: false, ends: false }));
     }
     tools.push(simTool(world, process, { placement, effect: "once", canReconcile: true, ends: false }));
+    if (world.asking !== null) tools.push(simTool(world, process, { ...ASKING, placement }));
   }
   tools.push(simTool(world, process, { placement: "service", effect: "idempotent", canReconcile: false, ends: true }));
   return tools;
@@ -44,12 +52,16 @@ interface Kind {
   readonly canReconcile: boolean;
   /** Its result ends the turn. */
   readonly ends: boolean;
+  /** It asks other agents. */
+  readonly asks?: boolean;
 }
+
+const ASKING = { effect: "idempotent", canReconcile: false, ends: false, asks: true } as const;
 
 function simTool(world: ToolWorld, process: SimProcess, kind: Kind): DefinedTool {
   const { scheduler, random, faults, ledger } = world;
-  const { placement, effect, canReconcile, ends } = kind;
-  const action = `${effect}${canReconcile ? "_reconciled" : ""}${ends ? "_last" : ""}`;
+  const { placement, effect, canReconcile, ends, asks = false } = kind;
+  const action = `${effect}${canReconcile ? "_reconciled" : ""}${ends ? "_last" : ""}${asks ? "_asks" : ""}`;
   const name = `${placement}__${action}`;
   const work = (ctx: ToolContext) => {
     const ms = faults.hits("tool.slow") ? random.between(...SLOW_MS) : random.int(0, WORK_MS_MAX);
@@ -74,6 +86,7 @@ function simTool(world: ToolWorld, process: SimProcess, kind: Kind): DefinedTool
     handler: async (ctx: ToolContext) => {
       await work(ctx); // T1
       mayFail();
+      if (asks) await world.asking?.ask(ctx); // T4
       const { toolCallId, idempotencyKey, attempt } = ctx;
       if (!ledger.apply(toolCallId, { toolName: name, idempotencyKey, attempt }))
         throw new ToolError("given up", { code: "E_SIM" });

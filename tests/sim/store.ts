@@ -9,6 +9,8 @@
 
 import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
 import { type Database, INVARIANTS, type Invariant, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
+import { changeFunctions } from "@tessera/testkit/changed-functions";
+import { LOCKABLE_HEADS } from "./locked-heads.ts";
 import { type LosableStore, losableStore } from "./lost-tail.ts";
 
 export interface SimStore {
@@ -52,6 +54,7 @@ export async function openSimStore(): Promise<SimStore> {
   const tail = losableStore(await openPglite({ snapshot }));
   const { database } = tail;
   await database.script(SETTINGS);
+  await changeFunctions(database, [LOCKABLE_HEADS]);
   const [tables] = await database.query<{ list: string }>(TABLES);
   const lookedAt = new Map<string, string>();
   return {

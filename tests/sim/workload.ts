@@ -2,10 +2,13 @@
 //
 //   W1. The project is made without faults; asking for turns goes over a process that meets them like all others and asks
 //       again until it is answered.
+//   W2. In some runs few agents are asked often, some turns are fresh starts, conversations are reset, agents remember little,
+//       tools ask other agents without waiting (async-requests.ts), and some of those are stopped. What this needs is drawn beside the
+//       rest, so that other seeds run as they did.
 
 import { type AgentProfile, deployProfiles } from "@tessera/agent";
 import { type Database, type Ids, type Kernel, openKernel } from "@tessera/kernel";
-import { SimProcess } from "@tessera/testkit/sim";
+import { SimProcess, type SimRandom } from "@tessera/testkit/sim";
 import type { Cast, CastWorld } from "./cast.ts";
 import { BOSS, HELPER } from "./sim-model.ts";
 import { simTools } from "./sim-tools.ts";
@@ -16,6 +19,15 @@ const ASK_MS_MAX = 15_000;
 const STOP_MS_MAX = 20_000;
 const STOP_CHANCE = 0.2;
 const AGAIN_MS = 1_000;
+/** W2 */
+export const CONVERSES_CHANCE = 0.3;
+const CONVERSING_AGENTS_MAX = 2;
+const FRESH_CHANCE = 0.2;
+const RESETS_MAX = 2;
+const CHILDREN_STOPPED_MAX = 2;
+const MEMORY_TURNS = [0, 1, 2, 3, 40] as const;
+const ACTIVE_CHILD = `
+  select agent_turn_id from state.agent_turns where answers_parent and ended_at is null order by agent_turn_id limit 1`;
 
 const PROFILE: AgentProfile = {
   schema_version: 1,
@@ -42,15 +54,18 @@ const BOSS_PROFILE: AgentProfile = {
 };
 
 /** Makes the project; answers the agents (W1). */
-export async function makeProject(world: CastWorld, agents: number): Promise<string[]> {
+export async function makeProject(world: CastWorld, agents: number, conversing: SimRandom | null): Promise<string[]> {
   const { store, ids, scheduler } = world;
   const maker = new SimProcess(scheduler, { name: "maker", role: "maker", rate: 1 });
   const kernel = openKernel({ database: store, bus: SILENT_BUS, clock: maker.clock, ids });
   await kernel.putProject({ project_id: PROJECT });
   for (const { definition } of simTools(world, maker))
     await kernel.putTool({ project_id: PROJECT, ...definition } as never);
-  const { profiles } = await deployProfiles(kernel, PROJECT, [PROFILE, BOSS_PROFILE]);
-  const made = Array.from({ length: agents }, (_, n) => ({ agent_id: `agent${n}`, profile: profiles[n % 2] }));
+  const memory = conversing === null ? {} : { memory: { turns: conversing.pick(MEMORY_TURNS), characters: 1_000_000 } };
+  const deployed = [{ ...PROFILE, ...memory }, BOSS_PROFILE];
+  const { profiles } = await deployProfiles(kernel, PROJECT, deployed);
+  const count = conversing === null ? agents : Math.min(agents, CONVERSING_AGENTS_MAX);
+  const made = Array.from({ length: count }, (_, n) => ({ agent_id: `agent${n}`, profile: profiles[n % 2] }));
   for (const { agent_id, profile } of made) {
     if (profile === undefined) throw new Error("the profiles were not deployed");
     const metadata = { agent_name: profile.name, instance_key: agent_id };
@@ -67,7 +82,11 @@ export interface Workload {
   isOver(): boolean;
 }
 
-export function startWorkload(world: CastWorld, cast: Cast, agents: readonly string[], turns: number): Workload {
+export function startWorkload(
+  world: CastWorld,
+  cast: Cast,
+  { agents, turns, conversing }: { agents: readonly string[]; turns: number; conversing: SimRandom | null },
+): Workload {
   const { scheduler, random, ids } = world;
   const { process, kernel } = cast.create("client");
   const asked = new Set<string>();
@@ -76,8 +95,10 @@ export function startWorkload(world: CastWorld, cast: Cast, agents: readonly str
     const agent_id = random.pick(agents);
     const agent_turn_id = ids.mint("turn");
     const stopAfterMs = random.chance(STOP_CHANCE) ? random.between(0, STOP_MS_MAX) : null;
+    const is_fresh = conversing?.chance(FRESH_CHANCE) ?? false;
+    if (is_fresh) world.requests.noteFresh(agent_turn_id);
     scheduler.schedule(process, random.between(0, ASK_MS_MAX), "ask", async () => {
-      void ask(kernel, ids, { agent_id, agent_turn_id }).then(() => {
+      void ask(kernel, ids, { agent_id, agent_turn_id, is_fresh }).then(() => {
         asked.add(agent_turn_id);
         if (stopAfterMs === null) open -= 1;
         else scheduler.schedule(process, stopAfterMs, "stop", () => void stop(agent_turn_id));
@@ -85,12 +106,39 @@ export function startWorkload(world: CastWorld, cast: Cast, agents: readonly str
     });
   }
 
-  async function ask(port: Kernel, mint: Ids, turn: { agent_id: string; agent_turn_id: string }): Promise<void> {
+  if (conversing !== null) startConversing(conversing);
+
+  /** W2 */
+  function startConversing(drawn: SimRandom): void {
+    for (let n = drawn.int(0, RESETS_MAX); n > 0; n--) later(drawn, "reset", () => reset(drawn.pick(agents)));
+    for (let n = drawn.int(0, CHILDREN_STOPPED_MAX); n > 0; n--) {
+      later(drawn, "stop a child", async () => {
+        const [child] = await world.store.query<{ agent_turn_id: string }>(ACTIVE_CHILD);
+        if (child !== undefined) void stop(child.agent_turn_id);
+        else open -= 1;
+      });
+    }
+  }
+  function later(drawn: SimRandom, label: string, work: () => void | Promise<void>): void {
+    open += 1;
+    scheduler.schedule(process, drawn.between(0, ASK_MS_MAX + STOP_MS_MAX), label, work);
+  }
+  function reset(agent_id: string): void {
+    const request = { project_id: PROJECT, agent_id, card_id: ids.mint("card"), author_id: "sys.sim" };
+    void untilAnswered(() => kernel.resetConversation(request)).then(() => {
+      open -= 1;
+    });
+  }
+  async function ask(
+    port: Kernel,
+    mint: Ids,
+    turn: { agent_id: string; agent_turn_id: string; is_fresh: boolean },
+  ): Promise<void> {
     const card = {
       card_id: mint.mint("card"),
       type: "task.instruction",
       author_id: "sys.sim",
-      content: { text: "go" },
+      content: { text: `do ${turn.agent_turn_id}` },
     };
     await untilAnswered(async () => {
       const outcome = await port.enqueueTurn({ project_id: PROJECT, ...turn, context_cards: [card] });
@@ -128,7 +176,8 @@ export async function isDrained(store: Database): Promise<boolean> {
   const [row] = await store.query<{ open: boolean }>(`
     select exists (select 1 from state.agent_turns where ended_at is null)
         or exists (select 1 from state.calls where wait_status = 'waiting')
-        or exists (select 1 from state.pmo_batches where status = 'running') as open`);
+        or exists (select 1 from state.pmo_batches where status = 'running')
+        or exists (select 1 from state.inbox where message_type = 'answer' and status = 'deferred') as open`);
   return row?.open === false;
 }
 

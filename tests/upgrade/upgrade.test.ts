@@ -6,13 +6,13 @@
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { enqueueAgentTurn } from "@tessera/agent";
+import { enqueueAgentTurn, type ModelCall } from "@tessera/agent";
 import { openPglite } from "@tessera/engines/pglite";
 import { checkSchema, type Row, verifyStore } from "@tessera/kernel";
 import type { Database } from "@tessera/kernel/ports";
 import { openProcess, type Process } from "@tessera/runtime";
 import { createTestDatabases, waitFor, wholeLines } from "@tessera/testkit";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import {
   BUNDLE,
   contentOf,
@@ -24,6 +24,32 @@ import {
 } from "./parked-store.ts";
 
 const STORES = parkedStores();
+
+/** What models are sent, which the scripted one does not tell. */
+const sent = vi.hoisted((): ModelCall[] => []);
+vi.mock(import("@tessera/agent"), async (original) => {
+  const agent = await original();
+  const createModels: typeof agent.createModels = (options) => {
+    const models = agent.createModels(options);
+    return {
+      call: (call, onChunk) => {
+        sent.push(call);
+        return models.call(call, onChunk);
+      },
+    };
+  };
+  return { ...agent, createModels };
+});
+
+const said = (role: string, text: string) => ({ role, content: role === "user" ? text : [{ type: "text", text }] });
+const calling = (text: string, toolName: string) => ({
+  role: "assistant",
+  content: [{ type: "text", text }, expect.objectContaining({ type: "tool-call", toolName })],
+});
+const resultOf = (toolName: string) => ({
+  role: "tool",
+  content: [expect.objectContaining({ type: "tool-result", toolName })],
+});
 
 it("keeps a store of the first release for both engines", () => {
   expect(STORES.map(({ name, engine }) => `${name} ${engine}`)).toEqual(
@@ -42,6 +68,7 @@ describe.each(STORES.map((store) => [store.name, store.engine, store] as const))
     const { turns } = store;
 
     beforeAll(async () => {
+      sent.length = 0;
       cpSync(BUNDLE, bundle, { recursive: true });
       writeFileSync(join(bundle, "ledger.jsonl"), store.ledger); // what the killed tools had done
       const place = await unpack(store, join(root, "data"), closing);
@@ -66,6 +93,8 @@ describe.each(STORES.map((store) => [store.name, store.engine, store] as const))
     }, 60_000);
 
     const query = (text: string, values: readonly unknown[] = []) => opened.node.store.database.query(text, values);
+
+    const requestsOf = (agent: string) => sent.filter(({ agentName }) => agentName === agent);
 
     async function ended(turnId: string): Promise<Row> {
       const row = () => opened.node.kernel.reads.turn(PROJECT, turnId);
@@ -110,6 +139,43 @@ describe.each(STORES.map((store) => [store.name, store.engine, store] as const))
       expect(await resultsOf(turns.remote)).toEqual({ away__idempotent: "success" });
       expect(await ended(turns.queued)).toMatchObject({ turn_status: "success" });
       expect(await resultsOf(turns.queued)).toEqual({ away__idempotent: "success" });
+    }, 60_000);
+
+    it("sends a turn that was parked what the build that parked it would have sent", async () => {
+      await ended(turns.remote);
+      const [request] = requestsOf("remote").filter(({ messages }) => messages[0]?.content === "please");
+      const [first, ...more] = request?.messages ?? [];
+      expect(first).toEqual(said("user", "please"));
+      expect(more).toEqual([calling("Out it goes.", "away__idempotent"), resultOf("away__idempotent")]);
+    }, 60_000);
+
+    it("numbers the turns there are, and lets those that begin now remember them", async () => {
+      await ended(turns.queued);
+      const rows = await query(
+        "select agent_turn_id, turn_number::int as n from state.agent_turns where agent_turn_id = any ($1) order by dispatched_at",
+        [[...turns.history, turns.remote, turns.queued]],
+      );
+      expect(rows.map(({ agent_turn_id, n }) => [agent_turn_id, n])).toEqual([
+        [turns.history[0], 1],
+        [turns.history[1], 2],
+        [turns.remote, 1],
+        [turns.queued, 2],
+      ]);
+      const whole = [said("user", "please"), calling("Out it goes.", "away__idempotent"), resultOf("away__idempotent")];
+      expect(requestsOf("remote").map(({ messages }) => messages)).toContainEqual([
+        ...[...whole, said("assistant", "done"), said("user", "after that")],
+        ...whole.slice(1),
+      ]);
+      const { kernel, ids } = opened.node;
+      const asked = await enqueueAgentTurn(kernel, ids, { project_id: PROJECT, agent: "historian", input: "and now?" });
+      await ended(asked.agent_turn_id);
+      expect(requestsOf("historian").at(-1)?.messages).toEqual([
+        said("user", "the year was 1204"),
+        said("assistant", "Noted: the year was 1204"),
+        said("user", "and then came 1205"),
+        said("assistant", "Noted: and then came 1205"),
+        said("user", "and now?"),
+      ]);
     }, 60_000);
 
     it("settles a call whose deadline passed while the store was closed", async () => {

@@ -16,8 +16,20 @@ export {
   type ToolCallRequest,
 } from "./caller/tool-call-request.ts";
 export { startToolCaller, type ToolCaller, type ToolCallerOptions } from "./caller/tool-caller.ts";
-export { type AgentTurn, type AgentTurnRequest, deployProfiles, enqueueAgentTurn } from "./deploy/index.ts";
-export { createExtensionHost, type ExtensionHost, type ExtensionModule } from "./extensions/index.ts";
+export {
+  type AgentTurn,
+  type AgentTurnRequest,
+  deployProfiles,
+  enqueueAgentTurn,
+  type InstanceReset,
+  resetInstance,
+} from "./deploy/index.ts";
+export {
+  createExtensionHost,
+  type ExtensionHost,
+  type ExtensionLogEntry,
+  type ExtensionModule,
+} from "./extensions/index.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
 export { type AgentWorker, startAgentWorker } from "./loop/agent-worker.ts";
 export type { AgentWorkerOptions } from "./loop/world.ts";

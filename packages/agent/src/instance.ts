@@ -4,7 +4,7 @@
 //       agent and nobody has to remember a mapping. The roster row's metadata holds name and key in the clear.
 
 import { createHash } from "node:crypto";
-import { safeLabel } from "@tessera/protocol";
+import { type SharedWorkdir, safeLabel } from "@tessera/protocol";
 
 export const INSTANCE_KEY_DEFAULT = "default";
 const NAME_CHARS_KEPT = 40;
@@ -23,5 +23,8 @@ export interface InstanceMetadata {
   readonly instance_key: string;
   readonly owner_agent?: string;
   readonly owner_instance_key?: string;
+  /** As it was asked for, relative to the workdir of the caller that made the instance. */
   readonly cwd?: string;
+  /** Where that is. */
+  readonly workdir?: SharedWorkdir;
 }

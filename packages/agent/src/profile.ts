@@ -29,6 +29,13 @@ export interface SwarmMembership {
   readonly agents: readonly string[];
 }
 
+/** What an instance remembers of its earlier turns, in a request to its model. */
+export interface MemoryPolicy {
+  /** 0: nothing. */
+  readonly turns: number;
+  readonly characters: number;
+}
+
 /** `content.data` of a `sys.profile` card. */
 export interface AgentProfile {
   readonly schema_version: 1;
@@ -51,13 +58,25 @@ export interface AgentProfile {
   /** What the code of its tools may reach through ctx.runtime; absent: no limit of the agent's. */
   readonly tool_delegation_policy?: ToolDelegationPolicy;
   readonly max_steps: number;
+  /** Absent: MEMORY_DEFAULT. */
+  readonly memory?: MemoryPolicy;
+  /** `sequential`: a call of a message starts when the one before it has its result. Absent: all at once. */
+  readonly tool_calls?: "sequential";
   /** Without `on_error` each layer's own counts, and one that cannot be registered ends the turn. */
   readonly extensions: readonly {
     readonly name: string;
+    /** Of one that comes with the product; absent: it is the bundle's. */
+    readonly package?: "@tessera/base";
     readonly config: JsonValue;
     readonly on_error?: "fail" | "skip";
   }[];
   readonly swarm: SwarmMembership | null;
 }
+
+/** About 50,000 tokens: a long conversation, and room beside it in every current model. */
+export const MEMORY_DEFAULT: MemoryPolicy = { turns: 40, characters: 200_000 };
+/** The store finds no more turns than this (l0.first_remembered). */
+export const MEMORY_TURNS_MAX = 200;
+export const MEMORY_CHARACTERS_MAX = 4_000_000;
 
 export const WORKER_TARGET_DEFAULT = "worker_generic";

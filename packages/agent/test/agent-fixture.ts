@@ -25,7 +25,7 @@ import {
   type TestEngine,
   waitFor,
 } from "@tessera/testkit";
-import { defineTool, type RegisteredTool, type ToolRunner } from "@tessera/tool";
+import { defineTool, type RegisteredTool, type ToolInvocation, type ToolRunner } from "@tessera/tool";
 import { completeArguments } from "@tessera/tool/catalog";
 import { buildToolContext, createCallLogger, executeHandler, toResultContent } from "@tessera/tool/run";
 import { expect } from "vitest";
@@ -74,6 +74,8 @@ export class AgentFixture {
   readonly warnings: string[] = [];
   readonly modelCalls: ModelCall[] = [];
   readonly tools = new Map<string, RegisteredTool>();
+  /** Runs of tools in this process. */
+  readonly invocations: ToolInvocation[] = [];
   script: Script = () => ({ text: "done" });
   readonly #store: TestDatabase;
   readonly #workers: AgentWorker[] = [];
@@ -136,6 +138,7 @@ export class AgentFixture {
   get runner(): ToolRunner {
     return {
       run: async (invocation, { signal, runtime }) => {
+        this.invocations.push(invocation);
         const tool = this.tools.get(invocation.tool_name);
         if (tool?.code?.kind !== "function") throw new Error(`no code for ${invocation.tool_name}`);
         const { definition, code } = tool;

@@ -121,6 +121,9 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
 
 const ENDED = both(object({ ok: told("true for `success` and `partial`.", BOOLEAN) }), ref("TurnEnd"));
 
+const ASKED = { agent_turn_id: TEXT, input: TEXT_OR_NULL };
+const SAID = { ...ASKED, status: TEXT };
+
 const PROCESS_EVENTS = either(
   object(
     {
@@ -183,6 +186,27 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       object({ ok: TRUE, status: { const: "nothing_left_open" }, deliverable: { type: "null" }, turns: list({}) }),
     ),
   },
+  chat: {
+    events: either(
+      ref("TurnEvent"),
+      told("A turn of before.", object({ event: { const: "history" }, ...SAID, deliverable: {} })),
+      told("A turn that an earlier process left open.", object({ event: { const: "resumed" }, ...ASKED })),
+      object({ event: { const: "asked" }, ...ASKED, is_queued: BOOLEAN }),
+      both(object({ event: { const: "answer" } }), ref("TurnEnd")),
+      object({ event: { const: "fresh" } }),
+      object({ event: { const: "reset" }, conversation_from: COUNT }),
+      object({ event: { const: "refused" }, code: TEXT, message: TEXT }),
+      object({ event: { const: "help" }, text: TEXT }),
+    ),
+    answer: object({
+      ok: told("false: a turn failed, or is open.", BOOLEAN),
+      agent: TEXT,
+      instance_key: TEXT,
+      turns: told("How many were asked for.", COUNT),
+      open: told("Those that have not ended.", list(TEXT)),
+      is_kept: told("false: the store was in memory, and what is open is gone with it.", BOOLEAN),
+    }),
+  },
   dev: { events: PROCESS_EVENTS },
   start: { events: PROCESS_EVENTS },
   validate: {
@@ -225,6 +249,9 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       ),
       profiles: list(ref("ProfileSummary")),
     }),
+  },
+  "agents reset": {
+    answer: both(object({ ok: TRUE, agent: TEXT, instance_key: TEXT }), ref("ConversationReset")),
   },
   "cards show": { answer: object({ ok: TRUE, card: ref("Card") }) },
   "tools call": {

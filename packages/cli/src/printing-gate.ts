@@ -65,6 +65,12 @@ export interface ProcessTerminal {
   readonly err: (text: Printed) => void;
   /** stdin up to its end, or up to somewhat more than `bytesMax`. */
   readonly input: (bytesMax: number) => Promise<string>;
+  /** Hears stdin line by line, null at its end, until the answer is called. Absent: there is no stdin. */
+  readonly lines?: (heard: (line: string | null) => void) => () => void;
+  /** Hears every Ctrl-C, instead of what `stopped` does, until the answer is called. */
+  readonly interrupts?: (heard: () => void) => () => void;
+  /** Whether a person types what is on stdin. */
+  readonly isInputWatched?: boolean;
   /** Whether a person watches stderr. */
   readonly isWatched: boolean;
   /** Whether a person watches stdout. */

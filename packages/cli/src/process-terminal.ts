@@ -13,7 +13,12 @@
 import { StringDecoder } from "node:string_decoder";
 import { type ProcessTerminal, printed } from "./printing-gate.ts";
 
-type Input = AsyncIterable<Buffer>;
+type Input = AsyncIterable<Buffer> & {
+  readonly isTTY?: boolean;
+  on?(event: "data" | "end", heard: (chunk: Buffer) => void): unknown;
+  removeListener?(event: "data" | "end", heard: (chunk: Buffer) => void): unknown;
+  pause?(): unknown;
+};
 type Output = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns"> & {
   on(event: "error", heard: (error: NodeJS.ErrnoException) => void): unknown;
 };
@@ -37,6 +42,8 @@ const PLAIN_COLOURS = new RegExp(`(\\u001b\\[(?:${COLOUR}(?:;${COLOUR})*)?m)`);
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /** Less than between two strokes of a key. */
 const DOUBLED_MS = 150;
+/** A longer line is heard in parts. */
+const LINE_CHARS_MAX = 262_144;
 
 /** `end` ends the process of a command that nobody listens to any more (T2). */
 export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): ProcessTerminal {
@@ -59,6 +66,9 @@ export function processTerminal(host: ProcessLike, end: () => void = () => host.
     out: (text) => void (isOutGone || write(text)),
     err: (text) => void writeErr(text),
     input: (bytesMax) => readInput(stdin, bytesMax),
+    lines: (heard) => hearLines(stdin, heard),
+    interrupts: (heard) => hearInterrupts(host, heard),
+    isInputWatched: stdin.isTTY === true,
     isWatched: stderr.isTTY === true,
     isOutWatched: stdout.isTTY === true,
     columns: (stream) => (stream === "out" ? stdout : stderr).columns,
@@ -84,6 +94,47 @@ function strayWriter(write: Write): (chunk: string | Uint8Array, ...more: readon
     const text = typeof chunk === "string" ? chunk : decoder.write(chunk as Buffer);
     const parts = text.split(PLAIN_COLOURS).map((part, n) => (n % 2 === 1 ? part : printed(part)));
     return write(parts.join(""), ...more);
+  };
+}
+
+function hearLines(stdin: Input, heard: (line: string | null) => void): () => void {
+  const decoder = new StringDecoder("utf8");
+  let rest = "";
+  const onData = (chunk: Buffer) => {
+    const lines = (rest + decoder.write(chunk)).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) heard(line.replace(/\r$/, ""));
+    if (rest.length <= LINE_CHARS_MAX) return;
+    heard(rest);
+    rest = "";
+  };
+  const onEnd = () => {
+    if (rest !== "") heard(rest);
+    heard(null);
+  };
+  stdin.on?.("data", onData);
+  stdin.on?.("end", onEnd);
+  return () => {
+    stdin.removeListener?.("data", onData);
+    stdin.removeListener?.("end", onEnd);
+    stdin.pause?.();
+  };
+}
+
+/** T1: what comes within DOUBLED_MS is the same Ctrl-C twice. */
+function hearInterrupts(host: Pick<ProcessLike, "on" | "removeListener">, heard: () => void): () => void {
+  let isDoubled = false;
+  const onSignal = () => {
+    if (isDoubled) return;
+    isDoubled = true;
+    AbortSignal.timeout(DOUBLED_MS).addEventListener("abort", () => {
+      isDoubled = false;
+    });
+    heard();
+  };
+  for (const signal of SIGNALS) host.on(signal, onSignal);
+  return () => {
+    for (const signal of SIGNALS) host.removeListener(signal, onSignal);
   };
 }
 

@@ -1,5 +1,6 @@
 // tessera agents, turns and cards: the commands and their flags.
 
+import type { AgentsResetFlags } from "./agents-reset-command.ts";
 import { type ApiFlags, addApiFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
 import type { TurnsLsFlags, TurnsStopFlags } from "./turns-command.ts";
@@ -23,6 +24,15 @@ unblock it.
 Example:
   $ tessera turns why TURN --data ./store`;
 
+const RESET_HELP = `
+The turns of an instance are one conversation: each remembers those before it.
+After a reset, later turns remember nothing from before. Nothing is deleted, and
+a turn that is under way goes on as it began.
+
+Examples:
+  $ tessera agents reset planner --data ./store
+  $ tessera agents reset planner --instance ann --reason "another customer" --data ./store`;
+
 const LS_HELP = `
 Examples:
   $ tessera turns ls --data ./store
@@ -42,7 +52,7 @@ export function addTurnCommands({ program, terminal, onExit }: ProgramParts): vo
     .action(async (flags: TurnsLsFlags) => onExit(await (await load()).turnsLsCommand(flags, terminal)));
   command("show")
     .argument("<turn>", TURN)
-    .description("show a turn: its calls, what it waits for, what happened, what it delivered")
+    .description("show a turn: what was asked, its calls, what it waits for, what happened, what it delivered")
     .action(async (turn: string, flags: ApiFlags) =>
       onExit(await (await load()).turnsShowCommand(turn, flags, terminal)),
     );
@@ -72,12 +82,22 @@ export function addTurnCommands({ program, terminal, onExit }: ProgramParts): vo
 }
 
 export function addAgentCommands({ program, terminal, onExit }: ProgramParts): void {
-  const agents = program.command("agents").copyInheritedSettings(program).description("look at agents");
+  const agents = program.command("agents").copyInheritedSettings(program).description("look at agents, and reset them");
   addApiFlags(agents.command("ls").copyInheritedSettings(program))
     .description("list the agents of a project, and what they do now")
     .action(async (flags: ApiFlags) => {
       const { agentsLsCommand } = await import("./agents-command.ts");
       onExit(await agentsLsCommand(flags, terminal));
+    });
+  addApiFlags(agents.command("reset").copyInheritedSettings(program))
+    .argument("<name>", "the agent's name, as `agents ls` shows it")
+    .description("begin an agent's conversation anew")
+    .option("--instance <key>", "which instance of the agent", "default")
+    .option("--reason <text>", "why, for whoever looks at it later")
+    .addHelpText("after", RESET_HELP)
+    .action(async (name: string, flags: AgentsResetFlags) => {
+      const { agentsResetCommand } = await import("./agents-reset-command.ts");
+      onExit(await agentsResetCommand(name, flags, terminal));
     });
 }
 

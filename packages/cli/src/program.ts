@@ -9,6 +9,7 @@ import type { ExitCode } from "./exit-codes.ts";
 import { addServerFlags, addStoreFlags } from "./flags.ts";
 import type { MigrateFlags } from "./migrate-command.ts";
 import type { Terminal } from "./printing-gate.ts";
+import { addChatCommand } from "./program-chat.ts";
 import { addCompletionCommand } from "./program-completion.ts";
 import { addDoctorCommand } from "./program-doctor.ts";
 import { addInitCommand } from "./program-init.ts";
@@ -65,6 +66,7 @@ export function createProgram(
   const parts = { program, terminal, onExit: options.onExit };
   addInitCommand(parts);
   addRunCommand(parts);
+  addChatCommand(parts);
   addDevCommand(parts);
   addStartCommand(parts);
   addValidateCommand(parts);

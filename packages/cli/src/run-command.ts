@@ -13,6 +13,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { API_HOST, type Node, type Process, type Settings } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
+import { type InstanceFlags, instanceIn } from "./chosen-instance.ts";
 import { clientOf, startedHolder } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
@@ -26,12 +27,11 @@ import { exitCodeOf, openTurn, openTurnsText, tellAnswer } from "./turn-answer.t
 import { openWatch, type Watch, type WatchedTurns } from "./watch-turns.ts";
 import { withProcess } from "./with-process.ts";
 
-export interface RunFlags extends HostFlags {
+export interface RunFlags extends HostFlags, InstanceFlags {
   readonly url?: string;
   readonly apiKeyFile?: string;
   readonly input?: string;
   readonly agent?: string;
-  readonly instance?: string;
   readonly wait: string;
   readonly resume?: boolean;
 }
@@ -59,8 +59,8 @@ export async function runCommand(given: string | undefined, raw: RunFlags, termi
   if ((raw.input === undefined) === (raw.resume !== true)) {
     throw usageError("give the task with --input TEXT, or --resume to finish what was left open, and not both");
   }
-  if (raw.resume === true && (raw.agent ?? raw.instance) !== undefined) {
-    throw usageError("--resume finishes whatever was left open; --agent and --instance go with --input");
+  if (raw.resume === true && (raw.agent ?? raw.instance ?? raw.fresh) !== undefined) {
+    throw usageError("--resume finishes whatever was left open; --agent, --instance and --fresh go with --input");
   }
   const waitSeconds = readNumber("--wait", raw.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
   checkPlace(given, raw);
@@ -164,18 +164,17 @@ async function runTurns(
   if (signal.aborted) {
     throw errorWithTodo("canceled", "stopped before the turn was asked for; nothing is kept", "Repeat the command.");
   }
-  const { project, instance } = flags;
-  const more = instance === undefined ? {} : { instance_key: instance };
-  const turn = await client.enqueueTurn({ project, body: { agent: entryOf(process, flags), input, ...more } });
+  const body = { agent: entryOf(process, flags), input, ...instanceIn(flags) };
+  const turn = await client.enqueueTurn({ project: flags.project, body });
   return { ...(await watch.turns([turn.agent_turn_id])), isAsked: true };
 }
 
-function addressOf({ api }: Process): { url: string; apiKey: string } {
+export function addressOf({ api }: Process): { url: string; apiKey: string } {
   if (api === null) throw new Error("a process with the role api has an API");
   return { url: api.url, apiKey: api.key.text };
 }
 
-function entryOf({ agents }: Process, { agent }: RunFlags): string {
+export function entryOf({ agents }: Process, { agent }: Pick<RunFlags, "agent">): string {
   const entry = agent ?? agents?.entryAgent;
   if (entry !== null && entry !== undefined) return entry;
   const todo = "Define an Agent and a Swarm in the bundle, or name an agent of the project with --agent.";

@@ -10,6 +10,7 @@ import type { Client, Profile } from "@tessera/client";
 import { isJsonObject } from "@tessera/protocol";
 import { reachHolder } from "@tessera/runtime";
 import { allPages } from "./all-pages.ts";
+import { instanceIn } from "./chosen-instance.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
@@ -22,14 +23,17 @@ import { openWatch } from "./watch-turns.ts";
 
 const NAMES_MAX = 40;
 
-export function checkPlace(bundle: string | undefined, { url, resume }: RunFlags): void {
+/** What of a command's flags says where it works. */
+type PlaceFlags = Pick<RunFlags, "url" | "data" | "resume">;
+
+export function checkPlace(bundle: string | undefined, { url, resume }: PlaceFlags): void {
   if (url === undefined) return;
   if (bundle !== undefined) throw usageError("--url names a running server, which has its own bundle: name none");
   if (resume === true) throw usageError("--resume is for a store; a running server goes on by itself");
 }
 
 /** M1, M3. `flags` with what the environment and a bundle say. */
-export async function isRemote(bundle: string | undefined, { url, data, resume }: RunFlags): Promise<boolean> {
+export async function isRemote(bundle: string | undefined, { url, data, resume }: PlaceFlags): Promise<boolean> {
   if (data !== undefined && (await reachHolder(data)) !== null) {
     if (bundle === undefined && resume !== true) return true;
     const todo =
@@ -49,12 +53,14 @@ export async function runRemotely(order: {
   readonly signal: AbortSignal;
 }): Promise<ExitCode> {
   const { flags, terminal, input, waitSeconds, signal } = order;
-  const { project, agent, instance } = flags;
+  const { project, agent } = flags;
   return await withApi(flags, terminal, async (api) => {
     const name = agent ?? (await entryAgent(api.client, project));
     const until = api.clock.monotonicMs() + waitSeconds * 1_000;
-    const more = instance === undefined ? {} : { instance_key: instance };
-    const { agent_turn_id } = await api.client.enqueueTurn({ project, body: { agent: name, input, ...more } });
+    const { agent_turn_id } = await api.client.enqueueTurn({
+      project,
+      body: { agent: name, input, ...instanceIn(flags) },
+    });
     const watch = openWatch(api, { flags, terminal, until, signal });
     const { answers } = await watch.turns([agent_turn_id]).finally(() => watch.close());
     const [answer] = answers;
@@ -64,7 +70,7 @@ export async function runRemotely(order: {
 }
 
 /** M4 */
-async function entryAgent(client: Client, project: string): Promise<string> {
+export async function entryAgent(client: Client, project: string): Promise<string> {
   const profiles = await listOfProject(project, () =>
     allPages("profiles", (page) => client.listProfiles({ project, ...page })),
   );

@@ -80,7 +80,7 @@ async function serve(
     if (!isStarted) await leftBehind(() => isStarted);
   });
   const storeWaitMs = isDev ? 0 : values.store_wait_seconds * 1_000;
-  const options = { onLog: log.tool, onWarning: log.warn, storeWaitMs, stopping: stopping.signal };
+  const options = { onLog: log.printed, onWarning: log.warn, storeWaitMs, stopping: stopping.signal };
   const order = { flags, settings, terminal, bundle, isThrowAway: isDev, graceMs, options };
   const running = withProcess(order, async (process) => {
     isStarted = true;

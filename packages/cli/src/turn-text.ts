@@ -5,6 +5,7 @@ import { visibleLine } from "@tessera/protocol";
 import type { Text } from "./printing-gate.ts";
 import { seconds } from "./progress-text.ts";
 import { shortTime } from "./short-time.ts";
+import { cutText } from "./text-width.ts";
 import { answerOf, deliverableText } from "./turn-answer.ts";
 import { agentOf, isEnded, reasonOf, waitsOf } from "./turn-document.ts";
 
@@ -12,6 +13,8 @@ import { agentOf, isEnded, reasonOf, waitsOf } from "./turn-document.ts";
 export type ListedTurn = TurnSummary & { readonly agent_name: string | null };
 
 const LABEL_WIDTH = 12;
+/** Of a column: enough to tell one turn from another. */
+const ASKED_WIDTH = 32;
 const ID_COLUMNS = ["turn", "card", "call"];
 
 /** Ids last: where the terminal is too narrow for them, their ends will do for `turns show`. */
@@ -22,6 +25,7 @@ export function turnsTable(turns: readonly ListedTurn[]): Text {
     created: shortTime(turn.created_at),
     took: turn.ended_at === null ? null : seconds(Date.parse(turn.ended_at) - Date.parse(turn.created_at)),
     error: turn.error_code ?? null,
+    asked: briefly(turn.input ?? null),
     turn: turn.agent_turn_id,
   }));
   return [{ rows, ids: ["turn"] }];
@@ -47,6 +51,7 @@ export function turnText(turn: Turn): Text {
       : [{ line: [`${name.padEnd(LABEL_WIDTH)}${visibleLine(value)}`], hang: LABEL_WIDTH }],
   );
   return [
+    ...(typeof turn.input === "string" ? [`asked\n${indented(turn.input)}\n\n`] : []),
     ...head,
     ...section("waits for", waitsOf(turn), (wait) => {
       const reason = reasonOf(wait) + (wait.bounded_by === undefined ? "" : `; bounded by ${wait.bounded_by}`);
@@ -80,6 +85,11 @@ function callRow(call: Call) {
 
 function section<T>(title: string, items: readonly T[], row: (item: T) => Record<string, unknown>) {
   return items.length === 0 ? [] : [`\n${title}\n`, { rows: items.map(row), indent: "  ", ids: ID_COLUMNS }];
+}
+
+/** One line of it. A server of an earlier release does not say. */
+function briefly(input: string | null): string | null {
+  return input === null ? null : cutText(visibleLine(input.replace(/\s+/g, " ").trim()), ASKED_WIDTH);
 }
 
 function indented(text: string): string {

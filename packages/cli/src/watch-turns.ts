@@ -52,6 +52,8 @@ export function openWatch(
     /** Of the clock; null: as long as it takes. */
     readonly until: number | null;
     readonly signal: AbortSignal;
+    /** Default: lines of progress. */
+    readonly printer?: ProgressPrinter;
   },
 ): Watch {
   const { flags, terminal, until, signal } = wait;
@@ -68,7 +70,7 @@ export function openWatch(
     streamEvents: (call) => client.streamEvents(call),
   };
   const progress = createTurnProgress(now, { project, nowMs });
-  const printer = createProgressPrinter(terminal, { isJson: flags.json === true, nowMs });
+  const printer = wait.printer ?? createProgressPrinter(terminal, { isJson: flags.json === true, nowMs });
   const bell = createBell(clock);
   const listening = listen();
 

@@ -3,9 +3,17 @@
 //   P1. A run or a call without a store gets a throw-away one in memory; everything that changes a project needs a store
 //       (store-flags.ts, F2).
 //   P2. What was opened is closed again, whatever happens.
+//   P3. A failure that code of the bundle leaves behind does not end the process, also while it is on its way out.
 
 import { resolve } from "node:path";
-import { openProcess, type Process, type ProcessOptions, processSettings, type Settings } from "@tessera/runtime";
+import {
+  openProcess,
+  type Process,
+  type ProcessOptions,
+  processSettings,
+  reportStrayFailures,
+  type Settings,
+} from "@tessera/runtime";
 import type { HostFlags } from "./flags.ts";
 import type { Terminal } from "./printing-gate.ts";
 import { chooseStore, warnings } from "./store-flags.ts";
@@ -41,6 +49,7 @@ export async function withProcess<T>(
 ): Promise<T> {
   const { flags, settings, terminal, bundle, isThrowAway, graceMs, options } = order;
   if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: says so
+  reportStrayFailures(process); // P3
   const opened = await openProcess({
     ...processSettings(settings),
     ...(bundle === undefined ? {} : { bundle: resolve(bundle) }),

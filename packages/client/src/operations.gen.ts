@@ -121,6 +121,22 @@ export type ClaimedCall = {
   readonly effect: "read" | "idempotent" | "once";
   readonly message: unknown;
   readonly definition: unknown;
+  /** The instance that calls. `workdir`: its tools work in this directory of that agent's workspace, and not in one of its own. */
+  readonly caller: {
+    readonly agent_name?: string;
+    readonly instance_key?: string;
+    readonly workdir?: {
+      readonly agent_id: string;
+      readonly path: string;
+    };
+  };
+};
+
+export type ConversationReset = {
+  readonly agent_id: string;
+  readonly card_id: string;
+  /** The number of the first turn that belongs to the conversation from now on. */
+  readonly conversation_from: number;
 };
 
 export type DeadLetter = {
@@ -390,6 +406,9 @@ export type Turn = {
   readonly deliverable_card_id: string | null;
   readonly error_code: string | null;
   readonly error_message: string | null;
+  readonly input: string | null;
+  readonly turn_number: number | null;
+  readonly conversation_from: number | null;
   readonly created_at: string;
   readonly ended_at: string | null;
   readonly agent_name: string | null;
@@ -436,6 +455,9 @@ export type TurnSummary = {
   readonly deliverable_card_id: string | null;
   readonly error_code: string | null;
   readonly error_message: string | null;
+  readonly input: string | null;
+  readonly turn_number: number | null;
+  readonly conversation_from: number | null;
   readonly created_at: string;
   readonly ended_at: string | null;
 };
@@ -651,6 +673,19 @@ export interface Operations {
       readonly agent: string;
     };
     readonly answer: Agent;
+  };
+  /** Begin an agent's conversation anew: later turns remember nothing from before now. Nothing is deleted. */
+  readonly resetAgent: {
+    readonly arguments: {
+      readonly project: string;
+      readonly agent: string;
+      /** The same key with the same request is the same reset. */
+      readonly idempotencyKey?: string;
+      readonly body?: {
+        readonly reason?: string;
+      };
+    };
+    readonly answer: ConversationReset;
   };
   /** Make sure that a project has its defaults; internal tools are built in, so nothing is written. */
   readonly bootstrapProject: {
@@ -1252,6 +1287,8 @@ export interface Operations {
         /** Default: public. */
         readonly channel_id?: string;
         readonly input: string;
+        /** true: it remembers no earlier turn, and no later one remembers what was before it. */
+        readonly is_fresh?: boolean;
       };
     };
     readonly answer: EnqueuedTurn;
@@ -1450,6 +1487,14 @@ export const OPERATIONS = {
     query: [],
     headers: {},
     body: null,
+    answer: "json",
+  },
+  resetAgent: {
+    method: "POST",
+    path: "/projects/{project}/agents/{agent}/reset",
+    query: [],
+    headers: { idempotencyKey: "idempotency-key" },
+    body: "application/json",
     answer: "json",
   },
   bootstrapProject: {

@@ -23,7 +23,7 @@ export { readBundleFiles } from "./loader/bundle-files.ts";
 export { type BundleLoadOptions, type LoadedBundle, loadBundleTools } from "./loader/bundle-tools.ts";
 export { readConfigSettings } from "./loader/config-tools.ts";
 export { findEntry } from "./loader/entry-path.ts";
-export { importEntry, keptTransformed } from "./loader/tool-module.ts";
+export { exportOf, importEntry, keptTransformed } from "./loader/tool-module.ts";
 export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
 export {
   type CredentialGrant,

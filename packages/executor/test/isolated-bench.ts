@@ -23,6 +23,7 @@ import { spawn } from "node:child_process";
 import { writeFileSync, writeSync, existsSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 let calls = 0;
+const AT_LOAD = process.env.AT_LOAD ?? null;
 const deep = (levels: number): unknown => (levels === 0 ? 1 : [deep(levels - 1)]);
 export const handlers: Record<string, (ctx: any, input: any) => unknown> = {
   echo: (_ctx, input) => ({ input }),
@@ -70,9 +71,14 @@ export const handlers: Record<string, (ctx: any, input: any) => unknown> = {
   ask: async (ctx) => {
     const event = { id: "e1", type: "t", createdAt: new Date(1000), source: { kind: "agent", name: "a" } };
     const answers = [await ctx.runtime.request("coder", event, { timeoutMs: 5 }), await ctx.runtime.send("coder", event), await ctx.runtime.spawn("coder"), await ctx.runtime.list(), await ctx.runtime.catalog()];
-    const refusal = await ctx.runtime.send("nobody", event).catch((error: any) => ({ message: error.message, code: error.code, name: error.name }));
+    const refusal = await ctx.runtime.send("nobody", event).catch((error: any) => {
+      const { message, code, name, suggestion, helpUrl, retryable } = error;
+      return { message, code, name, suggestion, helpUrl, retryable };
+    });
     return { answers, refusal };
   },
+  env: () => ({ token: process.env.SOME_TOKEN ?? null, again: process.env.SOME_TOKEN ?? null, debug: process.env.DEBUG ?? null, has: "OTHER" in process.env, spread: Object.keys({ ...process.env }).sort().join(), loaded: AT_LOAD }),
+  envNeeded: () => { process.env.MINE = "1"; delete process.env.GONE; if (!process.env.SOME_TOKEN || process.env.MINE !== "1") throw Object.assign(new Error("no token"), { code: "E_TOKEN" }); },
   hasRuntime: (ctx) => "runtime" in ctx,
   crashOnce: (ctx) => { if (!existsSync(ctx.workdir + "/crashed")) { writeFileSync(ctx.workdir + "/crashed", ""); process.exit(3); } return "second"; },
   effectThenCrash: (ctx) => { writeFileSync(ctx.workdir + "/effect", "done"); process.exit(3); },
@@ -164,7 +170,7 @@ export async function run(host: IsolatedHost, name: string, options: CallOptions
     policy,
     workdir,
     signal: options.signal ?? new AbortController().signal,
-    hooks: { onLog: () => {}, onProgress: () => {}, runtime: null, ...options.hooks },
+    hooks: { onLog: () => {}, onProgress: () => {}, onMissingVariable: () => {}, runtime: null, ...options.hooks },
   });
   return contentOfEnd(end, {
     policy,

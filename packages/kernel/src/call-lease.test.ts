@@ -15,6 +15,7 @@ function held(answers: readonly (() => RenewOutcome | Promise<RenewOutcome>)[], 
   const lease = holdLease(hold, {
     clock,
     leaseMs: LEASE_MS,
+    askedAtMs: clock.monotonicMs(),
     port: {
       renewCall: async () => {
         const answer = answers[beatsAtMs.length] ?? answers.at(-1);

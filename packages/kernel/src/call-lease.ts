@@ -25,8 +25,8 @@ export function holdLease(
     readonly port: Pick<ExecutorPort, "renewCall">;
     readonly clock: Clock;
     readonly leaseMs?: number;
-    /** When the call was asked for, by the clock's monotonicMs (L2); default now. */
-    readonly askedAtMs?: number;
+    /** When the call was asked for, by the clock's monotonicMs (L2). */
+    readonly askedAtMs: number;
     /** The host is going away. */
     readonly stopping?: AbortSignal;
   },
@@ -34,7 +34,7 @@ export function holdLease(
   const { clock, port, leaseMs = LEASE_MS, stopping } = options;
   const controller = new AbortController();
   let lostBecause: string | null = null;
-  let renewedAtMs = options.askedAtMs ?? clock.monotonicMs();
+  let renewedAtMs = options.askedAtMs;
   let nextBeat: Timer | null = null;
   let lapse: Timer | null = null;
   let isReleased = false;

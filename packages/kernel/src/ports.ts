@@ -199,6 +199,8 @@ export const KILL_POINTS = [
   "apply_results.before_commit",
   "apply_results.after_commit",
   "append_cards.after_commit",
+  "take_answers.before_commit",
+  "take_answers.after_commit",
   "finish_turn.before_commit",
   "finish_turn.after_commit",
   "stop_turn.before_commit",

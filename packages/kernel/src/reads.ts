@@ -17,6 +17,14 @@ export interface CardDocument extends Row {
   readonly created_at: string;
 }
 
+/** What an earlier turn was asked, and what it thought, called and answered. */
+export interface ConversationTurn {
+  readonly turn_number: number;
+  readonly agent_turn_id: string;
+  readonly context: readonly CardDocument[];
+  readonly output: readonly CardDocument[];
+}
+
 export interface EventRow extends Row {
   readonly seq: number;
   readonly agent_id: string;
@@ -70,6 +78,18 @@ export interface Reads {
     boxId: string,
     range?: { from?: number; limit?: number },
   ): Promise<(CardDocument & { pos: number })[]>;
+  /** Turns of an agent's conversation by their numbers, first and last included. Of `known` ones no cards are read. */
+  conversation(
+    projectId: string,
+    agentId: string,
+    range: { readonly first: number; readonly last: number; readonly known?: readonly string[] },
+  ): Promise<ConversationTurn[]>;
+  /** What turns were asked, by their context boxes; those without an instruction are left out. Cut to so many characters. */
+  instructions(
+    projectId: string,
+    contextBoxIds: readonly string[],
+    charactersMax?: number,
+  ): Promise<ReadonlyMap<string, string>>;
   box(projectId: string, boxId: string): Promise<Row | null>;
   turn(projectId: string, turnId: string): Promise<Row | null>;
   /** One page, newest first. */
@@ -123,6 +143,12 @@ export function createReads(database: Database, clock: Clock): Reads {
   return {
     ...gathered,
     cards: (project, ids) => all("cards_by_id", project, ids),
+    conversation: async (project, agent, { first, last, known = [] }) =>
+      turnsOf(await all<ConversationRow>("conversation", project, agent, first, last, known)),
+    instructions: async (project, boxes, charactersMax) => {
+      const rows = await all<{ box_id: string; input: string }>("instructions", project, boxes, charactersMax ?? null);
+      return new Map(rows.map(({ box_id, input }) => [box_id, input]));
+    },
     box: (project, box) => one("box_by_id", project, box),
     turn: (project, turn) => one("turn_by_id", project, turn),
     turns: (project, { status, agent_id, parent_agent_turn_id, before, limit = ROWS_MAX } = {}) => {
@@ -155,4 +181,22 @@ export function createReads(database: Database, clock: Clock): Reads {
     audit: (project, limit = ROWS_MAX, before) => all("audit_of_project", project, limit, before ?? null),
     storeAudit: (limit = ROWS_MAX, before) => all("audit_of_store", limit, before ?? null),
   };
+}
+
+interface ConversationRow extends CardDocument {
+  readonly turn_number: number;
+  readonly agent_turn_id: string;
+  /** Null: a known turn, or one without cards. */
+  readonly part: "context" | "output" | null;
+}
+
+/** Rows in the order of their turns. */
+function turnsOf(rows: readonly ConversationRow[]): ConversationTurn[] {
+  const turns = new Map<string, { turn_number: number; context: CardDocument[]; output: CardDocument[] }>();
+  for (const { turn_number, agent_turn_id, part, ...card } of rows) {
+    const turn = turns.get(agent_turn_id) ?? { turn_number: Number(turn_number), context: [], output: [] };
+    turns.set(agent_turn_id, turn);
+    if (part !== null) turn[part].push(card as unknown as CardDocument);
+  }
+  return [...turns].map(([agent_turn_id, turn]) => ({ agent_turn_id, ...turn }));
 }

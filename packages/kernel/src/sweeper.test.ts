@@ -16,6 +16,7 @@ function swept(
   watch: (before: number) => object = () => ({ may: true, needed: true, ended: [] }),
 ) {
   const asked = new Map<string, number>();
+  const held = new Map<string, Promise<void>>();
   const announced: unknown[] = [];
   const warnings: string[] = [];
   const clock = new VirtualClock();
@@ -25,6 +26,7 @@ function swept(
     const name = /l0\.(\w+)/.exec(text)?.[1] ?? text;
     const before = asked.get(name) ?? 0;
     asked.set(name, before + 1);
+    await held.get(name);
     if (name === "end_holders") return [{ answer: watch(before) }];
     return [{ answer: answer(name, before) }];
   };
@@ -37,13 +39,18 @@ function swept(
     clock,
     onWarning: (warning) => void warnings.push(warning),
   });
+  const hold = (name: string) => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    held.set(name, promise);
+    return resolve;
+  };
   const reconnect = () => {
     connections += 1;
   };
   const beUnwell = (how: object) => {
     health = how;
   };
-  return { sweep, asked, announced, warnings, reconnect, beUnwell };
+  return { sweep, asked, announced, warnings, clock, hold, reconnect, beUnwell };
 }
 
 describe("a sweep", () => {
@@ -105,6 +112,33 @@ describe("a sweep", () => {
       expect(asked.get("ring_early")).toBe(2);
     },
   );
+  it("waits in line for a call that it has passed over for long, and ends meanwhile what stands before it", async () => {
+    const skipped = { rows: 1, seconds: 6 };
+    const { sweep, asked, announced, clock, hold } = swept((name) =>
+      name === "sweep_held_call" ? { wakes: [], settled: 1, more: false } : { ...nothing, skipped },
+    );
+    const free = hold("sweep_held_call");
+    const sweeping = sweep();
+    await clock.advance(1_199);
+    expect(asked.get("end_holders")).toBe(1);
+    await clock.advance(1);
+    expect(asked.get("end_holders")).toBe(2);
+    free();
+    expect(await sweeping).toMatchObject({ settled: 1, endedSessions: 0 });
+    expect(announced).toContainEqual({ wakes: [], settled: 1, more: false });
+    expect(clock.pending).toBe(0);
+  });
+
+  it("does not wait for one that is passed over for moments, nor longer than it takes", async () => {
+    let seconds = 1;
+    const { sweep, asked } = swept(() => ({ ...nothing, skipped: { rows: 1, seconds } }));
+    await sweep();
+    expect(asked.get("sweep_held_call")).toBeUndefined();
+    seconds = 6;
+    await sweep();
+    expect([asked.get("sweep_held_call"), asked.get("end_holders")]).toEqual([1, 2]);
+  });
+
   it("tells rows that it passed over once they are due for long, and counts all", async () => {
     const { sweep, warnings } = swept((name) => {
       if (name === "sweep_calls") return { ...nothing, skipped: { rows: 3, seconds: 12.4 } };

@@ -12,10 +12,13 @@
 //       is full refuses publishers only), then find by looking what is a sweep old.
 //   W6. Rows that another session keeps locked are passed over and told, once they have been due for SKIPPED_SECONDS_TOLD. Sessions that
 //       hold such rows are ended (sql/functions/33_end_holders.sql); that a store has no right to is told once.
+//   W7. A call's row that has been passed over for long is also waited for in line, for two seconds, and what stands before it is
+//       ended meanwhile: sessions may hand a row from one to the next, so that no look ever finds it free.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type { SweepAnswer } from "./outcomes.ts";
+import { pause } from "./pause.ts";
 import { type Bus, isRinging } from "./ports.ts";
 import { type Repetition, repeatEvery } from "./repeat-every.ts";
 import { moment, runOnce, type TransitionWorld } from "./transitions.ts";
@@ -31,6 +34,8 @@ const HOLD_MS_MAX = 5_000;
 const STATEMENT_MS_MAX = 60_000;
 /** Another sweeper, or a request, has a row locked for moments. */
 const SKIPPED_SECONDS_TOLD = 5;
+/** W7: a little more than end_holders' wait_ms, and less than sweep_held_call waits. */
+const STANDING_MS = 1_200;
 const SWEEPS = ["sweep_workers", "sweep_calls", "sweep_inbox"] as const;
 
 export interface SweepSummary {
@@ -95,6 +100,22 @@ export function createSweep(world: SweepWorld): Sweep {
     connections = health.connections;
   }
 
+  /** W7 */
+  async function sweepHeld(total: Total, stopping?: AbortSignal): Promise<void> {
+    const done = new AbortController();
+    const waiting = runOnce<SweepAnswer>(world, "sweep_held_call", [moment(world.clock)], stopping);
+    const waited = waiting.then(
+      () => done.abort(),
+      () => done.abort(),
+    );
+    await pause(world.clock, STANDING_MS, done.signal);
+    if (!done.signal.aborted) await endHolders(total, stopping);
+    await waited;
+    const answer = await waiting;
+    world.announcer.announce(answer);
+    total.settled += answer.settled ?? 0;
+  }
+
   return async (stopping) => {
     const total: Total = { commands: 0, wakes: 0, settled: 0, recovered: 0, skipped: 0, endedSessions: 0 };
     const failures: unknown[] = [];
@@ -103,7 +124,8 @@ export function createSweep(world: SweepWorld): Sweep {
     for (const name of SWEEPS) {
       if (stopping?.aborted) break; // W2
       try {
-        await sweepAll(world, name, total, stopping);
+        const isHeld = await sweepAll(world, name, total, stopping);
+        if (isHeld && name === "sweep_calls" && !stopping?.aborted) await sweepHeld(total, stopping);
       } catch (error) {
         failures.push(error); // W3
       }
@@ -113,7 +135,8 @@ export function createSweep(world: SweepWorld): Sweep {
   };
 }
 
-async function sweepAll(world: SweepWorld, name: string, total: Total, stopping?: AbortSignal): Promise<void> {
+/** Whether a row has been passed over for long (W6). */
+async function sweepAll(world: SweepWorld, name: string, total: Total, stopping?: AbortSignal): Promise<boolean> {
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     await world.killPoints.at("sweep.before_commit");
     const answer = await runOnce<SweepAnswer>(world, name, [ROWS_PER_SWEEP, moment(world.clock)], stopping);
@@ -123,19 +146,21 @@ async function sweepAll(world: SweepWorld, name: string, total: Total, stopping?
     total.wakes += answer.wakes.length;
     total.settled += answer.settled ?? 0;
     total.recovered += answer.recovered ?? 0;
-    tellSkipped(world, name, answer, total);
-    if (!answer.more || stopping?.aborted) return;
+    const isHeld = tellSkipped(world, name, answer, total);
+    if (!answer.more || stopping?.aborted) return isHeld;
   }
+  return false;
 }
 
 /** W6 */
-function tellSkipped(world: SweepWorld, name: string, { skipped }: SweepAnswer, total: Total): void {
-  if (skipped == null) return;
+function tellSkipped(world: SweepWorld, name: string, { skipped }: SweepAnswer, total: Total): boolean {
+  if (skipped == null) return false;
   total.skipped += skipped.rows;
-  if (skipped.seconds < SKIPPED_SECONDS_TOLD) return;
+  if (skipped.seconds < SKIPPED_SECONDS_TOLD) return false;
   const rows = skipped.rows === 1 ? "1 row that is due" : `${skipped.rows} rows that are due`;
   const age = `the oldest is due since ${Math.round(skipped.seconds)} s`;
   world.onWarning(`l0.${name} passed over ${rows}, because other sessions have them locked; ${age}`);
+  return true;
 }
 
 export type Sweeper = Repetition;

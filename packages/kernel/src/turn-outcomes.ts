@@ -4,6 +4,7 @@ import type { AfterExecution, ResultStatus } from "@tessera/protocol";
 import type { Wake } from "./announcements.ts";
 import type { ResultContent } from "./call-outcomes.ts";
 import type { CardDraft, Effect, JsonObject, Rejected } from "./outcome-parts.ts";
+import type { CardDocument } from "./reads.ts";
 
 export interface TurnRequest {
   readonly project_id: string;
@@ -27,6 +28,10 @@ export interface TurnRequest {
   readonly metadata?: JsonObject;
   readonly runtime_config?: JsonObject;
   readonly source_agent_id?: string;
+  /** Begins the agent's conversation anew: neither this turn nor a later one remembers what was before it. */
+  readonly is_fresh?: boolean;
+  /** The parent does not wait: how this turn ended is told to its agent, as a message of its conversation. */
+  readonly answers_parent?: boolean;
 }
 
 export type EnqueueOutcome =
@@ -113,6 +118,12 @@ export type ResumeOutcome =
       readonly display_name: string | null;
       readonly metadata: JsonObject | null;
       readonly runtime_config: JsonObject | null;
+      /** Its place among the turns of its agent, from 1. */
+      readonly turn_number: number;
+      /** The number of the first turn that it may remember, fixed when it was dispatched. */
+      readonly conversation_from: number;
+      /** Answers that came for its agent and are not in its conversation yet. */
+      readonly answers_waiting: number;
       readonly after_execution: AfterExecution;
       readonly results: readonly AppliedResult[] | null;
       readonly local_calls: readonly LocalCall[] | null;
@@ -204,6 +215,29 @@ export type FinishOutcome =
       readonly channel_id: string;
       readonly trace_id: string;
       readonly wake: Wake | null;
+      /** Of the agent that asked for this turn and did not wait for it. */
+      readonly answer_wake?: Wake;
+    };
+
+export type AnswersOutcome = Rejected | { readonly outcome: "accepted"; readonly cards: readonly CardDocument[] };
+
+export interface ResetRequest {
+  readonly project_id: string;
+  readonly agent_id: string;
+  /** Names the reset: asked again under the same id it is the same one. */
+  readonly card_id?: string;
+  /** Who resets. */
+  readonly author_id: string;
+  readonly reason?: string;
+}
+
+export type ResetOutcome =
+  | Rejected
+  | {
+      readonly outcome: "accepted" | "duplicate";
+      readonly card_id: string;
+      /** The number of the first turn that belongs to the conversation from now on. */
+      readonly conversation_from: number;
     };
 
 export interface DeferRequest extends TurnHold {

@@ -5,12 +5,13 @@ import {
   AFTER_EXECUTION_DEFAULT,
   ATTEMPTS_MAX_DEFAULT,
   CALL_DEADLINE_MARGIN_MS,
+  CALL_TIMEOUT_MS,
   DEFER_DELAYS_MS,
   DEFERRALS_MAX,
-  TOOL_TIMEOUT_MS,
 } from "@tessera/protocol";
 import type { Announcer } from "./announcer.ts";
 import type {
+  AnswersOutcome,
   ApplyOutcome,
   ApplyRequest,
   CallDraft,
@@ -24,6 +25,8 @@ import type {
   JsonObject,
   RepeatOutcome,
   RepeatRequest,
+  ResetOutcome,
+  ResetRequest,
   ResumeOutcome,
   StepRequest,
   StopOutcome,
@@ -59,6 +62,10 @@ export interface TurnPort {
   /** Gives the turn back for later; the delay follows the reason (reference §6.4). */
   deferTurn(hold: TurnHold, reason: keyof typeof DEFER_DELAYS_MS): Promise<DeferOutcome>;
   stopTurn(request: StopRequest): Promise<StopOutcome>;
+  /** Takes the answers that wait for the turn's agent into its output, once. It may tell some again that the turn has taken before. */
+  takeAnswers(hold: TurnHold): Promise<AnswersOutcome>;
+  /** Later turns of the agent remember nothing from before now. */
+  resetConversation(request: ResetRequest): Promise<ResetOutcome>;
   /** Before a local call runs again where it runs; `rejected`: it may not, it is no longer this worker's. */
   repeatCall(request: RepeatRequest): Promise<RepeatOutcome>;
   renewWorker(request: WorkerRequest): Promise<WorkerOutcome>;
@@ -67,6 +74,7 @@ export interface TurnPort {
 }
 
 const RETRY_BACKOFF_MS = 1_000;
+const REASON_CHARS_MAX = 1_000;
 const headKey = (item: { readonly project_id: string; readonly agent_id: string }) =>
   `${item.project_id}/${item.agent_id}`;
 
@@ -85,6 +93,11 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
     keyOf: headKey,
   });
   const finish = transition<FinishRequest, FinishOutcome>(world, "finish_turn", { keyOf: headKey });
+  const answers = transition<TurnHold, AnswersOutcome>(world, "take_answers", {
+    keyOf: headKey,
+    // Answers are taken once: where that was lost with its connection, the repetition tells them again.
+    repeat: (item) => ({ ...item, is_repeat: true }),
+  });
   const defer = transition<DeferRequest, DeferOutcome>(world, "defer_turn", { keyOf: headKey });
   const stop = transition<StopRequest, StopOutcome>(world, "stop_turn", { keyOf: (item) => item.agent_turn_id });
   const repeat = transition<RepeatRequest, RepeatOutcome>(world, "repeat_call", { keyOf: (item) => item.tool_call_id });
@@ -154,7 +167,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
       if (outcome.outcome !== "accepted") return outcome;
       announcer.announce({
         messages,
-        wakes: [outcome.wake],
+        wakes: [outcome.wake, outcome.answer_wake],
         ended: [
           {
             ...pickHold(request),
@@ -203,6 +216,16 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
       return outcome;
     },
 
+    takeAnswers: (hold) => answers(pickHold(hold)),
+    resetConversation: (request) =>
+      answering(async () => {
+        const { project_id, agent_id, card_id = ids.mint("card"), author_id, reason } = request;
+        checkIds({ project_id, agent_id, card_id });
+        const text =
+          reason === undefined ? null : reason.slice(0, REASON_CHARS_MAX).toWellFormed().replaceAll("\0", "\ufffd");
+        const values = [project_id, agent_id, card_id, author_id, text, moment(world.clock)];
+        return await runOnce<ResetOutcome>(world, "reset_conversation", values);
+      }),
     repeatCall: (request) => repeat(request),
     renewWorker: (request) => renew(request),
     retireWorker: (workerId) => runOnce(world, "retire_worker", [workerId, moment(world.clock)]),
@@ -239,7 +262,7 @@ function completeCall(call: CallDraft, projectId: string, ids: Ids) {
 }
 
 /** Without a queue time one deadline covers waiting and running. A local call waits for no executor (decision 40). */
-function deadlinesOf({ timeout_ms = TOOL_TIMEOUT_MS, queue_timeout_ms }: CallDraft, isLocal: boolean) {
+function deadlinesOf({ timeout_ms = CALL_TIMEOUT_MS, queue_timeout_ms }: CallDraft, isLocal: boolean) {
   const run_deadline_ms = timeout_ms + CALL_DEADLINE_MARGIN_MS;
   if (queue_timeout_ms === undefined || isLocal) return { deadline_ms: run_deadline_ms };
   return { deadline_ms: queue_timeout_ms, queue_timeout_ms, run_deadline_ms };

@@ -1,7 +1,7 @@
 // Fork and join: a call answered by a batch of child turns, once, whoever dies.
 
 import { describe, expect, it } from "vitest";
-import { PROJECT, useFixture } from "./fixture.ts";
+import { PROJECT, type Started, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
 
@@ -261,8 +261,8 @@ describe("the child of a task", () => {
   });
 });
 
-/** Starts a task's child and gives it to a worker that lives long. */
-async function startChild(parent: { agent_turn_id: string }, batch_task_id: string) {
+/** Starts a task's child and gives it to a worker that lives long, or to none. */
+async function startChild(parent: { agent_turn_id: string }, batch_task_id: string, isTaken = true) {
   const agent_id = await fx.newAgent();
   const context_box_id = fx.ids.mint("box");
   await fx.kernel.putBox({ project_id: PROJECT, box_id: context_box_id });
@@ -270,7 +270,7 @@ async function startChild(parent: { agent_turn_id: string }, batch_task_id: stri
   const turn = { ...child, parent_agent_turn_id: parent.agent_turn_id };
   const dispatch = { project_id: PROJECT, batch_task_id, only_idle: false, turn };
   expect(await fx.kernel.dispatchBatchTask(dispatch)).toMatchObject({ outcome: "accepted" });
-  return await fx.resumed(agent_id, await fx.newWorker(undefined, 900_000));
+  return isTaken ? await fx.resumed(agent_id, await fx.newWorker(undefined, 900_000)) : null;
 }
 
 describe("a task that was cut", () => {
@@ -281,7 +281,7 @@ describe("a task that was cut", () => {
     const child = await startChild(turn, batch_task_id);
     const cut = { project_id: PROJECT, batch_task_id, move: "settle", status } as const;
     expect(await fx.kernel.moveBatchTask(cut)).toMatchObject({ outcome: "accepted" });
-    expect(await fx.finish(child)).toMatchObject({ outcome: "accepted" });
+    expect(await fx.finish(child as Started)).toMatchObject({ outcome: "accepted" });
     expect((await fx.kernel.reads.batch(PROJECT, batch_id))?.tasks).toMatchObject([{ status }]);
   });
 });
@@ -367,5 +367,42 @@ describe("the budget of a trace", () => {
       });
     expect((await enqueue()).outcome).toBe("accepted");
     expect(await enqueue()).toEqual({ outcome: "rejected", code: "trace_budget_exceeded" });
+  });
+
+  it.each<[string, (batch: Awaited<ReturnType<typeof openBatch>>) => Promise<void>]>([
+    [
+      "whose deadline has passed",
+      async ({ turn, tasks }) => {
+        await startChild(turn, tasks[0] ?? "");
+        await fx.clock.advance(30_000);
+      },
+    ],
+    [
+      "with fail_fast whose child no worker took within a minute",
+      async ({ turn, tasks }) => {
+        await startChild(turn, tasks[0] ?? "", false);
+        await fx.clock.advance(60_000);
+      },
+    ],
+    [
+      "whose turn was stopped",
+      async ({ turn, tasks }) => {
+        await startChild(turn, tasks[0] ?? "");
+        await fx.kernel.stopTurn({ project_id: PROJECT, agent_turn_id: turn.agent_turn_id });
+      },
+    ],
+  ])("%s is handed out again after 5 s, and not before", async (title, come) => {
+    const batch = await openBatch(1, title.includes("deadline") ? 30_000 : 900_000);
+    await fx.kernel.openBatch({ ...batch.request, fail_fast: title.includes("fail_fast") });
+    const isTaken = async () =>
+      (await fx.kernel.takeDueBatches(100)).some(({ batch_id }) => batch_id === batch.batch_id);
+    expect(await isTaken(), "it is new").toBe(true);
+    await come(batch);
+    await fx.clock.advance(5_000); // and no PMO was there
+    expect(await isTaken(), "it is due").toBe(true);
+    await fx.clock.advance(4_999);
+    expect(await isTaken(), "its PMO may be at it").toBe(false);
+    await fx.clock.advance(1);
+    expect(await isTaken(), "its PMO may have died").toBe(true);
   });
 });

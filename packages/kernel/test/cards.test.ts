@@ -19,6 +19,9 @@ const CONTENT_OF = {
   },
   "tool.result": { status: "success", after_execution: "suspend", result: null, error: null },
   "agent.thought": { text: "x" },
+  "agent.calls": { data: {} },
+  "agent.answer": { data: {} },
+  "agent.reset": { data: {} },
   "task.deliverable": { text: "x" },
 };
 

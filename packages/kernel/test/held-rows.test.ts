@@ -7,7 +7,7 @@
 import { readFileSync } from "node:fs";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { Database, Statements } from "../src/index.ts";
+import type { CallDraft, Database, Statements } from "../src/index.ts";
 import { PROJECT, type Suspended, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
@@ -29,8 +29,8 @@ async function ask(tool: Statements, door: string, item: object): Promise<Answer
 }
 
 /** These doors take no time from the caller, and the fixture's stands still. */
-async function suspendedNow(calls = 1): Promise<Suspended> {
-  const turn = await fx.suspended(Array.from({ length: calls }, () => ({})));
+async function suspendedNow(calls = 1, draft: Partial<CallDraft> = {}): Promise<Suspended> {
+  const turn = await fx.suspended(Array.from({ length: calls }, () => draft));
   await fx.query(
     "update state.calls set deadline_at = now() + interval '1 hour', due_at = now() + interval '1 hour' where agent_turn_id = $1",
     [turn.agent_turn_id],
@@ -244,9 +244,13 @@ if (needsRoles) {
   });
   describe("who waited for a row that changed meanwhile", () => {
     /** What `second` is answered when the row that it waits for is let go. */
-    async function whileHeld<T>(first: (tx: Statements) => Promise<unknown>, second: () => Promise<T>): Promise<T> {
+    async function whileHeld<T>(
+      first: (tx: Statements) => Promise<unknown>,
+      second: () => Promise<T>,
+      by: Database = tool,
+    ): Promise<T> {
       const waiting: Promise<T>[] = [];
-      await tool.transaction(async (tx) => {
+      await by.transaction(async (tx) => {
         await first(tx);
         waiting.push(second());
         await waitFor(
@@ -276,6 +280,76 @@ if (needsRoles) {
       const hold = { ...named(turn), capability: first.capability };
       expect(await ask(tool, "report", { ...hold, content: CONTENT })).toMatchObject({ outcome: "accepted" });
     });
+
+    it("to open a call whose turn was stopped is refused, and no executor has it", async () => {
+      const turn = await suspendedNow();
+      const stop = { project_id: PROJECT, agent_turn_id: turn.agent_turn_id };
+      const late = await whileHeld(
+        async (tx) => expect(await ask(tx, "stop_turn", stop)).toMatchObject({ outcome: "accepted" }),
+        () => ask(tool, "open_call", opening(turn)),
+        fx.store.database,
+      );
+      expect(late).toEqual({ outcome: "rejected", code: "already_settled" });
+      expect(await rowOf(turn)).toMatchObject({ claimed_by: null, attempt: 0 });
+    });
+
+    const rowOf = async (turn: Suspended) => {
+      const [row] = await fx.query("select * from state.calls where tool_call_id = $1", [named(turn).tool_call_id]);
+      return row;
+    };
+
+    /** As when the executor that has the call is lost. */
+    async function release(tx: Statements, turn: Suspended): Promise<void> {
+      await tx.query("update state.calls set lease_until = now(), due_at = now() where tool_call_id = $1", [
+        named(turn).tool_call_id,
+      ]);
+      await tx.query("select l0.sweep_calls(10)", []);
+    }
+
+    it("to open a call that another took and lost is told that its ticket is an earlier attempt's", async () => {
+      const turn = await suspendedNow(1, { effect: "read" });
+      const late = await whileHeld(
+        async (tx) => {
+          expect(await ask(tx, "open_call", opening(turn))).toMatchObject({ outcome: "accepted" });
+          await release(tx, turn);
+        },
+        () => ask(tool, "open_call", { ...opening(turn), claim_id: "c2" }),
+        fx.store.database,
+      );
+      expect(late).toEqual({ outcome: "rejected", code: "stale_attempt" });
+    });
+
+    it("to open again a call that it has lost is told the same, and nobody has it", async () => {
+      const turn = await suspendedNow(1, { effect: "read" });
+      await ask(tool, "open_call", opening(turn));
+      const late = await whileHeld(
+        (tx) => release(tx, turn),
+        () => ask(tool, "open_call", opening(turn)),
+        fx.store.database,
+      );
+      expect(late).toEqual({ outcome: "rejected", code: "stale_attempt" });
+      expect(await rowOf(turn)).toMatchObject({ claimed_by: null, cap_sha256: null });
+    });
+
+    it.each(["renew_call", "put_result_card", "report"])(
+      "of an attempt that ended in a failure to be retried: %s says that it is an earlier one",
+      async (door) => {
+        const turn = await suspendedNow(1, { effect: "read", attempts_max: 2 });
+        const { capability } = await ask(tool, "open_call", opening(turn));
+        const item = { ...named(turn), capability, content: CONTENT };
+        const error = { code: "busy", message: "not now", retryable: true };
+        const again = await fx.store.another({ user: TOOL, poolMax: 1 });
+        const late = await whileHeld(
+          async (tx) =>
+            expect(await ask(tx, "report", { ...item, content: { status: "failed", error } })).toHaveProperty(
+              "retry_at",
+            ),
+          () => ask(again, door, item),
+        );
+        expect(late).toMatchObject({ outcome: "rejected", code: "stale_attempt" });
+        expect(await rowOf(turn)).toMatchObject({ wait_status: "waiting", lease_until: null });
+      },
+    );
 
     it.each([
       ["renew_call", { outcome: "rejected", code: "already_settled" }],

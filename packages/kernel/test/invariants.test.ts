@@ -52,6 +52,14 @@ const PLANTED: Readonly<Record<string, readonly string[]>> = {
   "39_running_has_message": ["update state.inbox set status = 'pending' where status = 'processing'"],
   "42_rows_fit_their_state": ["update state.agent_state_head set holder = null where status = 'running'"],
   "43_budget_counts_turns": ["update state.trace_budgets set turns = 0"],
+  "44_turns_are_numbered": ["update state.agent_state_head set turns_dispatched = 7"],
+  "45_answers_once": ["update state.agent_turns set answers_parent = true where ended_at is not null"],
+  "46_answers_counted": ["update state.agent_state_head set answers_waiting = 1"],
+  "47_answers_are_told": [
+    `insert into state.inbox (inbox_id, project_id, agent_id, channel_id, message_type, correlation_id, agent_turn_id, status, next_retry_at, created_at)
+     select 'answer:x', t.project_id, t.agent_id, 'public', 'answer', 'x', t.agent_turn_id, 'pending', now(), now()
+       from state.agent_turns t join state.agent_state_head h on h.agent_id = t.agent_id and h.status = 'idle' where t.status = 'success' limit 1`,
+  ],
   "40_overdue_calls": ["update state.calls set deadline_at = now() - interval '1 year' where wait_status = 'waiting'"],
   "41_overdue_turns": [
     "update state.agent_state_head set status = 'dispatched', updated_at = now() - interval '1 year', holder = null where status = 'suspended'",

@@ -2,6 +2,7 @@
 // clock. PGlite has one session: nobody waits there. That a refused request keeps none is held-rows.test.ts.
 
 import { readFileSync } from "node:fs";
+import { openPostgres } from "@tessera/engines/postgres";
 import { systemClock } from "@tessera/engines/system";
 import { CGError } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
@@ -14,7 +15,7 @@ const rolesSql = readFileSync(new URL("../../../deploy/roles.sql", import.meta.u
 const needsRoles = process.env.TESSERA_TEST_ENGINE === "postgres";
 const suffix = Math.trunc(performance.timeOrigin).toString(36);
 const login = (role: string) => `kept_${role}_${suffix}`;
-const LOGINS = ["tool", "worker", "api", "kernel"] as const;
+const LOGINS = ["tool", "worker", "api", "api_ro", "kernel"] as const;
 /** A session is ended after 5 s, and then at the next sweep; a request gives up after 7 s. On a machine that is busy. */
 const ENDED_MS_MAX = 12_000;
 const ANSWERED_MS_MAX = 12_000;
@@ -174,17 +175,91 @@ if (needsRoles) {
         [kept.map(({ agent_turn_id }) => agent_turn_id)],
       );
       const holder = await keepCalls(kept);
-      const swept = await kernel.sweep();
-      expect(swept).toMatchObject({ skipped: 4 });
+      // Passed over for long already: the sweep waits for one of them, and ends whom it waits for.
+      expect(await kernel.sweep()).toMatchObject({ skipped: 4, endedSessions: 1 });
       expect(fx.warnings.findLast((warning) => warning.includes("passed over"))).toMatch(
         /l0\.sweep_calls passed over 4 rows that are due, .* since 1\d s/,
       );
-      await waitFor(async () => (await kernel.sweep()).endedSessions > 0, { what: "an end", timeoutMs: 30_000 });
       await expect(holder.release()).rejects.toThrow();
       await waitFor(async () => (await kernel.sweep()) && (await settledBy(kept[3] as Suspended)) === "deadline", {
         what: "the deadlines to count",
       });
       for (const turn of kept) expect(await settledBy(turn)).toBe("deadline");
+    });
+  });
+
+  describe("while a tool's sessions hand the row of their call from one to the next, each for a moment", () => {
+    /** Until `meanwhile` has ended. The next one waits already when one ends; the row is locked in a transaction below another. */
+    async function whileHandedOn(seconds: number, turn: Suspended, meanwhile: () => Promise<unknown>): Promise<void> {
+      const tool = await fx.store.another({ user: login("tool"), poolMax: 4 });
+      const item = { project_id: PROJECT, tool_call_id: turn.calls[0]?.tool_call_id };
+      const opening = { ...item, ticket: turn.calls[0]?.ticket, executor: "e", claim_id: "c1" };
+      const [opened] = await tool.query<{ answer: { capability: string }[] }>(
+        "select l0.open_call($1::jsonb) as answer",
+        [JSON.stringify([opening])],
+      );
+      const renewing = JSON.stringify([{ ...item, capability: opened?.answer[0]?.capability }]);
+      const below = `begin perform l0.renew_call('${renewing}'); exception when division_by_zero then null; end`;
+      let isOver = false;
+      const hold = async () => {
+        while (!isOver) {
+          await tool
+            .query(`do $$ begin set local lock_timeout = 0; ${below}; perform pg_sleep(${seconds}); end $$`)
+            .catch(() => undefined);
+        }
+      };
+      const others = Array.from({ length: 4 }, hold);
+      const isLocked = "select 1 from state.calls where tool_call_id = $1 for no key update skip locked";
+      try {
+        await waitFor(async () => (await fx.query(isLocked, [item.tool_call_id])).length === 0, {
+          what: "the row to be locked",
+        });
+        await meanwhile();
+      } finally {
+        isOver = true;
+        await Promise.all(others);
+      }
+    }
+    const everySecond = { timeoutMs: 30_000, intervalMs: 1_000 };
+
+    it("its deadline counts", { timeout: 90_000 }, async () => {
+      const turn = await fx.suspended();
+      await fx.query(
+        "update state.calls set due_at = now() - interval '10 seconds', deadline_at = now() + interval '2 seconds' where agent_turn_id = $1",
+        [turn.agent_turn_id],
+      );
+      await whileHandedOn(0.4, turn, () =>
+        waitFor(async () => (await kernel.sweep()) && (await settledBy(turn)) === "deadline", {
+          what: "the deadline to count",
+          ...everySecond,
+        }),
+      );
+    });
+
+    it("it can be stopped", { timeout: 90_000 }, async () => {
+      const turn = await fx.suspended();
+      await whileHandedOn(2, turn, async () => {
+        const outcomes: string[] = [];
+        const stopped = (async () => {
+          while (outcomes.at(-1) !== "accepted" && outcomes.length < 4) {
+            outcomes.push(
+              await stop(turn).then(
+                ({ outcome }) => outcome,
+                (error: CGError) => error.code,
+              ),
+            );
+          }
+        })();
+        await Promise.race([
+          stopped,
+          waitFor(async () => (await kernel.sweep()) && outcomes.at(-1) === "accepted", {
+            what: "an end",
+            timeoutMs: 60_000,
+            intervalMs: 1_000,
+          }),
+        ]);
+        expect(outcomes.at(-1)).toBe("accepted");
+      });
     });
   });
 
@@ -273,6 +348,92 @@ if (needsRoles) {
       expect(id).toBeDefined();
     });
 
+    it("spares the owner of the schema who also works with it, and sessions in other databases", {
+      timeout: 60_000,
+    }, async () => {
+      const owner = login("owning");
+      await fx.store.database.script(
+        `create role ${owner} login in role tessera_worker; alter schema l0 owner to ${owner}`,
+      );
+      const place = new URL(fx.store.url ?? "");
+      place.username = login("worker");
+      place.pathname = "/postgres";
+      const elsewhere = await openPostgres({ url: place.href, poolMax: 1 });
+      const migrator = await fx.store.another({ user: owner, poolMax: 1 });
+      try {
+        const spared = [
+          await keepOpen(migrator, (tx) => tx.query("update state.workers set info = info")),
+          await keepOpen(elsewhere, (tx) => tx.query("select pg_current_xact_id()")),
+        ];
+        expect((await watch(1, 1))?.ended).toEqual([]);
+        for (const each of spared) await each.release();
+      } finally {
+        await elsewhere.close();
+        await migrator.close();
+        await fx.store.database.script(
+          `alter schema l0 owner to current_user; drop owned by ${owner}; drop role ${owner}`,
+        );
+      }
+    });
+
+    it.each([
+      ["worker", false],
+      ["api_ro", true],
+    ])(
+      "ends a statement of a tool's login that is also of tessera_%s as a tool's: %s",
+      { timeout: 60_000 },
+      async (role, isTool) => {
+        const mixed = login(`mixed_${role}`);
+        await fx.store.database.script(`create role ${mixed} login in role tessera_tool, tessera_${role}`);
+        const session = await fx.store.another({ user: mixed, poolMax: 1 });
+        const slow = session
+          .query("do $$ begin perform pg_current_xact_id(); perform pg_sleep(20); end $$")
+          .then(String, String);
+        const asleep = `select 1 from pg_stat_activity where usename = '${mixed}' and wait_event = 'PgSleep'`;
+        await waitFor(async () => (await fx.query(asleep)).length === 1, { what: "it to be asleep" });
+        expect((await watch(1, 60_000))?.ended).toHaveLength(isTool ? 1 : 0);
+        if (!isTool) expect((await watch(1, 1))?.ended?.map((each) => each.login)).toEqual([mixed]);
+        expect(await slow).toContain("DatabaseError");
+        await session.close();
+        await fx.store.database.script(`drop role ${mixed}`);
+      },
+    );
+
+    it("ends who holds up the server's queue of notifications, also a reader, and nobody while it is nearly empty", {
+      timeout: 60_000,
+    }, async () => {
+      const listener = await fx.store.another({ user: login("api_ro"), poolMax: 1 });
+      const idle = await keepOpen(listener, async (tx) => {
+        await tx.query("listen anything");
+        await tx.query("commit"); // listens from here on
+        await tx.query("begin");
+        await tx.query("select 1 from state.calls");
+      });
+      const spared = await keepOpen(databaseOf("kernel"), (tx) => tx.query("select 1 from state.calls"));
+      const usage = async () =>
+        (await fx.query<{ usage: number }>("select pg_notification_queue_usage() as usage"))[0]?.usage ?? 0;
+      await databaseOf("tool").query(
+        "select count(pg_notify('anything', n || repeat('x', 7900))) from generate_series(1, 200) n",
+      );
+      const taken = await usage();
+      expect(taken).toBeGreaterThan(0);
+      expect((await watch(1, 60_000))?.ended).toEqual([]);
+      const answer = await databaseOf("kernel").query<{ answer: { ended: { login: string }[] } }>(
+        "select l0.end_holders(1, 60000, $1) as answer",
+        [taken / 2],
+      );
+      expect(answer[0]?.answer.ended.map((each) => each.login)).toEqual([login("api_ro")]);
+      await expect(idle.release()).rejects.toThrow();
+      await spared.release();
+      await waitFor(
+        async () => {
+          await databaseOf("tool").query("select pg_notify('anything', '')"); // who sends takes away what all have read
+          return (await usage()) < taken;
+        },
+        { what: "the queue to be emptied" },
+      );
+    });
+
     it("lets a worker's statement run for its time, and a tool's for that of a transaction", {
       timeout: 60_000,
     }, async () => {
@@ -305,7 +466,11 @@ if (needsRoles) {
 
     it("says that it may not where the owner of l0 lacks the right, and deploy/roles.sql grants it", async () => {
       const owner = login("owner");
-      const functions = ["l0.end_holders(integer, integer)", "l0.watched_logins()", "l0.watches_holders()"];
+      const functions = [
+        "l0.end_holders(integer, integer, double precision, integer)",
+        "l0.watched_logins()",
+        "l0.watches_holders()",
+      ];
       const giveTo = (role: string) =>
         fx.store.database.script(
           [

@@ -69,14 +69,15 @@ describe("the audit log", () => {
       { kind: "report", code, principal: "first", rows: 2 * ROWS_MAX, refusals: 2 * ROWS_MAX + 6 },
     ]);
     expect(await notes("second")).toEqual([{ kind: "report", code, principal: "second", rows: 3, refusals: 3 }]);
-    const violated = await fx.kernel.report({
-      ...call,
-      capability: opened.capability,
-      principal: "tool.echo",
-      author_id: "tool.other",
-    });
-    expect(violated).toMatchObject({ outcome: "rejected", code: "protocol_violation" });
-    expect(await notes("tool.echo")).toMatchObject([{ code: "protocol_violation", rows: 1, refusals: 1 }]);
+    await forge("tool.echo", ROWS_MAX + 5);
+    const lying = { ...call, capability: opened.capability, principal: "tool.echo", author_id: "tool.other" };
+    for (let times = 0; times < 2; times += 1) {
+      expect(await fx.kernel.report(lying)).toMatchObject({ outcome: "rejected", code: "protocol_violation" });
+    }
+    expect(await notes("tool.echo")).toMatchObject([
+      { code: "auth_failed", rows: ROWS_MAX, refusals: ROWS_MAX + 5 },
+      { code: "protocol_violation", rows: 2, refusals: 2 },
+    ]);
   });
 
   it("counts what was left out in the activity of its project", async () => {

@@ -261,6 +261,21 @@ describe("a result card saved before it is reported", () => {
     expect(cards.slice(3).map((card) => card.content.result)).toEqual([{ ok: true }, 2]);
   });
 
+  it("cannot have the id of another call's, though both say the same", async () => {
+    const turn = await fx.suspended([{}, {}]);
+    const [first, second] = [await fx.opened(turn, 0), await fx.opened(turn, 1)];
+    const holdOf = ({ tool_call_id, capability }: typeof first) => ({ project_id: PROJECT, tool_call_id, capability });
+    const content = { status: "success", result: 1 } as const;
+    const card_id = fx.ids.mint("card");
+    expect(await fx.kernel.putResultCard({ ...holdOf(first), content, card_id })).toMatchObject({
+      outcome: "accepted",
+    });
+    expect(await fx.kernel.putResultCard({ ...holdOf(second), content, card_id })).toEqual({
+      outcome: "rejected",
+      code: "conflict",
+    });
+  });
+
   it("of another call cannot be pointed to", async () => {
     const turn = await fx.suspended([{}, {}]);
     const [mine, other] = [await fx.opened(turn, 0), await fx.opened(turn, 1)];

@@ -24,6 +24,9 @@ export const CARD_TYPES = {
   "task.result_fields": { role: "user", content: ["fields_schema"] },
   "task.deliverable": { role: "assistant", content: ["text", "json"] },
   "agent.thought": { role: "assistant", content: ["text"] }, // the text may be empty; `tool_calls` names the calls
+  "agent.answer": { role: "user", content: ["json"] }, // of a turn that was asked for and not waited for
+  "agent.reset": { role: "system", content: ["json"] }, // a conversation begins anew behind it
+  "agent.calls": { role: "assistant", content: ["json"] }, // the calls of a message that are made one after the other
   "agent.error": { role: "system", content: ["json"] },
   "tool.call": { role: "assistant", content: ["tool_call"] },
   "tool.result": { role: "tool", content: ["tool_result"] },
@@ -32,6 +35,7 @@ export const CARD_TYPES = {
   "sys.tools": { role: "system", content: ["json"] },
   "sys.must_end_with_required": { role: "system", content: ["text"] },
   "sys.judge_feedback": { role: "system", content: ["text"] },
+  "sys.message_event": { role: "system", content: ["json"] }, // what an extension does to the messages before it
   "meta.parent_pointer": { role: "system", content: ["json"] },
 } as const satisfies Record<string, CardTypeSpec>;
 export type CardType = keyof typeof CARD_TYPES;
@@ -58,6 +62,8 @@ export const CARD_METADATA_KEYS = [
   "reasoning_content",
   "uploaded_files",
   "profile_id",
+  "calls_card_id",
+  "call_index",
 ] as const;
 
 /** A call as an `agent.thought` names it. Arguments live only in the `tool.call` card. */

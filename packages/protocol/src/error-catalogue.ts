@@ -193,6 +193,7 @@ export const ERROR_CATALOGUE = {
 
   // Extensions
   E_EXT_LOAD: { class: "BadRequest", http: 400, retry: "never", meaning: "An extension that an agent lists is not in this process, cannot be loaded, exports no `register`, or failed in it.", todo: "Export `register(api, config)` from its entry and look at the worker's log; an extension that only observes may have `onError: skip`." },
+  E_MESSAGE_TARGET_NOT_FOUND: { class: "NotFound", http: 404, retry: "never", meaning: "An extension replaced or removed a message that the conversation does not have; nothing was changed.", todo: "Take ids from `conversationState.nextMessages`; a message may have left the memory of the agent." },
   extension_failed: { class: "Internal", http: 500, retry: "never", meaning: "An extension around a turn, a step or a tool call threw, did not answer in time or answered wrongly, so what it wraps was not let through.", todo: "Look at the worker's log for the extension's stack and correct it; an extension that only observes may have `onError: skip`." },
 
   // Configuration bundles

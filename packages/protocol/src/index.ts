@@ -34,6 +34,7 @@ export {
   parseCallbackPayload,
   parseCallbackPointer,
 } from "./callback-payload.ts";
+export { type CallerFacts, readCallerFacts, readSharedWorkdir, type SharedWorkdir } from "./caller-facts.ts";
 export {
   CARD_FIELDS,
   CARD_METADATA_KEYS,
@@ -197,6 +198,7 @@ export {
   BUNDLE_DOCUMENTS_MAX,
   BUNDLE_FILE_BYTES_MAX,
   CALL_DEADLINE_MARGIN_MS,
+  CALL_TIMEOUT_MS,
   CALLS_PER_STEP_MAX,
   CARD_CONTENT_BYTES_MAX,
   CARD_METADATA_BYTES_MAX,

@@ -68,7 +68,10 @@ export const RING_MAX_MS = 60_000;
 export const LONG_POLL_MS_MAX = 30_000;
 
 // ── Calls, steps, turns ─────────────────────────────────────────────────────────────────────────────────────────────
-export const TOOL_TIMEOUT_MS = 30_000;
+/** Of a tool that says nothing. Minutes: agents build, browse and wait, and a `once` tool that is cut off is an unknown outcome. */
+export const TOOL_TIMEOUT_MS = 600_000;
+/** Of a call that is no tool of a bundle's and says nothing, such as one of the PMO's: they only write rows. */
+export const CALL_TIMEOUT_MS = 30_000;
 /** A call's deadline is its tool's timeout plus two leases: one to notice a lost executor, one for the next attempt. */
 export const CALL_DEADLINE_MARGIN_MS = 2 * LEASE_MS;
 export const CALLS_PER_STEP_MAX = 64;

@@ -119,6 +119,7 @@ test("statuses and small lists are these", () => {
     "stop",
     "ui_action",
     "command_anchor",
+    "answer",
   ]);
   expect(protocol.TOOL_EFFECTS).toEqual(["read", "idempotent", "once"]);
   expect(protocol.TOOL_EFFECT_DEFAULT).toBe("once");
@@ -247,8 +248,9 @@ test("limits are these", () => {
     RING_FIRST_MS: 5000,
     RING_MAX_MS: 60000,
     LONG_POLL_MS_MAX: 30000,
-    TOOL_TIMEOUT_MS: 30000,
+    TOOL_TIMEOUT_MS: 600000,
     CALL_DEADLINE_MARGIN_MS: 30000,
+    CALL_TIMEOUT_MS: 30000,
     CALLS_PER_STEP_MAX: 64,
     FAN_OUT_MAX: 50,
     RECURSION_DEPTH_MAX: 20,
@@ -279,6 +281,9 @@ test("card types have these roles and contents", () => {
     "task.result_fields": { role: "user", content: ["fields_schema"] },
     "task.deliverable": { role: "assistant", content: ["text", "json"] },
     "agent.thought": { role: "assistant", content: ["text"] },
+    "agent.answer": { role: "user", content: ["json"] },
+    "agent.reset": { role: "system", content: ["json"] },
+    "agent.calls": { role: "assistant", content: ["json"] },
     "agent.error": { role: "system", content: ["json"] },
     "tool.call": { role: "assistant", content: ["tool_call"] },
     "tool.result": { role: "tool", content: ["tool_result"] },
@@ -287,6 +292,7 @@ test("card types have these roles and contents", () => {
     "sys.tools": { role: "system", content: ["json"] },
     "sys.must_end_with_required": { role: "system", content: ["text"] },
     "sys.judge_feedback": { role: "system", content: ["text"] },
+    "sys.message_event": { role: "system", content: ["json"] },
     "meta.parent_pointer": { role: "system", content: ["json"] },
   });
 });
@@ -427,6 +433,7 @@ E_TOOL_INVALID_ARGS BadRequest 400 never
 E_TOOL_NOT_FOUND NotFound 404 never
 E_TOOL_NOT_IN_CATALOG NotFound 404 never
 E_EXT_LOAD BadRequest 400 never
+E_MESSAGE_TARGET_NOT_FOUND NotFound 404 never
 extension_failed Internal 500 never
 E_CONFIG_UNSUPPORTED_API_VERSION BadRequest 400 never
 E_CONFIG_UNKNOWN_KIND BadRequest 400 never

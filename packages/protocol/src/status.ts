@@ -20,7 +20,15 @@ export type StepPhase = (typeof STEP_PHASES)[number];
 export const CHUNK_TYPES = ["start", "content", "reasoning", "tool_call", "end"] as const;
 export type ChunkType = (typeof CHUNK_TYPES)[number];
 
-export const INBOX_MESSAGE_TYPES = ["turn", "tool_result", "timeout", "stop", "ui_action", "command_anchor"] as const;
+export const INBOX_MESSAGE_TYPES = [
+  "turn",
+  "tool_result",
+  "timeout",
+  "stop",
+  "ui_action",
+  "command_anchor",
+  "answer",
+] as const;
 export type InboxMessageType = (typeof INBOX_MESSAGE_TYPES)[number];
 
 /** What a crash means for a tool (design.md §4). `once` is the default: a side effect is never blindly repeated. */
@@ -43,6 +51,7 @@ export const WAKEUP_REASONS = [
   "watchdog_retransmit",
   "watchdog_forced_idle",
   "watchdog_pending_inbox",
+  "answer",
   "batch_reconcile_ack_pending_window_exceeded",
 ] as const;
 export type WakeupReason = (typeof WAKEUP_REASONS)[number];

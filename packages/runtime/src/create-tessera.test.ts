@@ -37,6 +37,7 @@ const script = defineModel({
     rules: [
       { when: { agent: "counter", step: 0 }, reply: { toolCalls: [{ name: "double", arguments: { n: 21 } }] } },
       { when: { agent: "counter" }, reply: { text: "it is {{result.twice}}" } },
+      { when: { agent: "echo", text: "^recall" }, reply: { text: "before: {{earlier}}" } },
       { when: { agent: "echo" }, reply: { text: "you said {{input}}" } },
     ],
   },
@@ -55,6 +56,24 @@ describe("a program with a store in memory", () => {
     expect(answer).toMatchObject({ status: "success", deliverable: "it is 42", error: null });
     expect(await tessera.turn(answer.agent_turn_id)).toEqual(answer);
     expect(tessera.client).toBeNull();
+  });
+
+  it("remembers what each instance was asked before, until it is asked afresh or reset", async () => {
+    const tessera = await open(world);
+    const ask = async (input: string, more: { instance_key?: string; is_fresh?: boolean } = {}) =>
+      (await tessera.run({ input, ...more })).deliverable;
+    expect(await tessera.reset()).toBe(false); // nothing was asked yet
+    await ask("a");
+    await ask("b");
+    expect(await ask("recall")).toBe('before: ["a","b"]');
+    expect(await ask("recall", { instance_key: "other" })).toBe("before: []");
+    expect(await ask("recall", { is_fresh: true })).toBe("before: []");
+    expect(await ask("recall")).toBe('before: ["recall"]');
+    expect(await tessera.reset({ agent: "echo", reason: "done with this" })).toBe(true);
+    expect(await ask("recall")).toBe("before: []");
+    expect(await ask("recall", { instance_key: "other" })).toBe('before: ["recall"]');
+    await expect(tessera.reset({ agent: "nobody" })).rejects.toMatchObject({ code: "agent_not_found" });
+    await expect(tessera.reset({ instance_key: "a b" })).rejects.toMatchObject({ code: "bad_request" });
   });
 
   it("calls a tool by its name, once for one idempotency key", async () => {
@@ -107,6 +126,7 @@ describe("a program with a store in memory", () => {
     await expect(tessera.run({ agent: "a", input: "x" })).rejects.toMatchObject(refused);
     await expect(tessera.turn(agent_turn_id)).rejects.toMatchObject(refused);
     await expect(tessera.stop(agent_turn_id)).rejects.toMatchObject(refused);
+    await expect(tessera.reset({ agent: "a" })).rejects.toMatchObject(refused);
   });
 
   it("is told all mistakes in what it defines before anything is served", async () => {

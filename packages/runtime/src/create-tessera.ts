@@ -6,14 +6,14 @@
 //
 //   T1. What is asked for is durable before it is answered: a program that is killed and opens the same store again finds
 //       its turns by their ids, and they go on.
-//   T2. Nothing of the program is taken: no signal handlers, no exit (but for `hangMs`, which asks for one), and the log goes
-//       where the program says.
+//   T2. Nothing of the program is taken: no signal handlers, no listeners for uncaught failures (but for `reportStrays`,
+//       which asks for them), no exit (but for `hangMs`, which asks for one), and the log goes where the program says.
 //   T3. What counts is what the program says: TESSERA_ variables and a bundle's settings are the command's.
 //   T4. With a directory the API is served on a free port of loopback, because a directory has one holder (holder.ts, D1).
 //   T5. Once `close` was asked for, nothing new can be asked. Waits that are under way go on through the grace; what has not
 //       ended then is `waiting`, and goes on at the next start.
 
-import { enqueueAgentTurn, requestToolCall, traceEnqueue } from "@tessera/agent";
+import { enqueueAgentTurn, requestToolCall, resetInstance, traceEnqueue } from "@tessera/agent";
 import { errorOf, type FieldSchema } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
 import type { RegisteredTool } from "@tessera/tool";
@@ -24,6 +24,7 @@ import type { Api, ApiOptions } from "./open-api.ts";
 import { openLog } from "./open-log.ts";
 import { openProcess, type Process, type ProcessOptions, type StopOptions } from "./open-process.ts";
 import { ROLES, type Role } from "./roles.ts";
+import { reportStrayFailures } from "./stray-failures.ts";
 
 export interface TesseraOptions
   extends AgentResources,
@@ -43,6 +44,9 @@ export interface TesseraOptions
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Takes each line of the log, which is JSON; default: stderr. */
   readonly log?: (line: string) => void;
+  /** Failures that tools and extensions leave behind (a promise that nobody awaits, a throw in a timer) are written to the
+   *  log and do not end the process. Needs listeners on the process, which leave the program's own failures as they are. */
+  readonly reportStrays?: boolean;
   /** The embedded database broke: the program should end, and a new start recovers. */
   readonly onFatal?: (error: Error) => void;
 }
@@ -51,13 +55,23 @@ export interface RunRequest {
   /** Its name; default: the entry of the swarm, or the only agent. */
   readonly agent?: string;
   readonly input: string;
-  /** Each instance of an agent has a memory of its own; default: `default`. */
+  /** An instance of an agent remembers its earlier turns, as the agent's `memory` says; no other instance's. Default: `default`. */
   readonly instance_key?: string;
+  /** True: the instance begins anew, and neither this turn nor a later one remembers what was before. */
+  readonly is_fresh?: boolean;
   readonly channel_id?: string;
   /** The same key is the same turn. */
   readonly idempotency_key?: string;
   /** What the deliverable must have. */
   readonly result_fields?: readonly FieldSchema[];
+}
+
+export interface ResetRequest {
+  /** Its name; default: the entry of the swarm, or the only agent. */
+  readonly agent?: string;
+  readonly instance_key?: string;
+  /** For whoever looks at it later. */
+  readonly reason?: string;
 }
 
 export interface CallOptions extends WaitOptions {
@@ -76,6 +90,8 @@ export interface Tessera {
   turn(agentTurnId: string, options?: WaitOptions): Promise<TurnAnswer>;
   /** Stops a turn and everything it waits for. False: it was over. */
   stop(agentTurnId: string, reason?: string): Promise<boolean>;
+  /** Later turns of the instance remember nothing from before now; a running one goes on as it began. False: there was nothing. */
+  reset(request?: ResetRequest): Promise<boolean>;
   /** One durable call of a tool of the project. */
   callTool(name: string, args?: unknown, options?: CallOptions): Promise<ToolCallAnswer>;
   /** For @tessera/client; null where no API is served. */
@@ -95,6 +111,7 @@ export async function createTessera(options: TesseraOptions = {}): Promise<Tesse
   const { project = PROJECT_DEFAULT, roles = ROLES_DEFAULT, api, env = process.env } = options;
   const log = openLog(options.log ?? ((line) => void process.stderr.write(line)));
   const { models, agents, swarms } = options;
+  const stopReporting = options.reportStrays === true ? reportStrayFailures(process) : () => undefined;
   const opened = await openProcess({
     ...options,
     roles: typeof api === "object" ? [...roles, "api"] : roles,
@@ -107,11 +124,15 @@ export async function createTessera(options: TesseraOptions = {}): Promise<Tesse
     env,
     executor: `tessera-${process.pid}`,
     api,
-    onLog: log.tool,
+    onLog: log.printed,
     onWarning: log.warn,
     onFatal: options.onFatal ?? ((error) => log.warn(`the embedded database broke: ${error.message}`)),
+  }).catch((error: unknown) => {
+    stopReporting();
+    throw error;
   });
-  return tesseraOf(opened, project);
+  const close: Process["close"] = (stop) => opened.close(stop).finally(stopReporting);
+  return tesseraOf({ ...opened, close }, project);
 }
 
 function tesseraOf({ node, agents, api, health, close }: Process, project: string): Tessera {
@@ -134,9 +155,13 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
     const waiting = { ...turn, status: "waiting" as const, deliverable: null, error: null };
     return orWaiting<TurnAnswer>(awaitTurn(node, project, turn, options), waiting);
   };
-  const enqueue: Tessera["enqueue"] = async ({ agent = entryAgent, input, ...rest }) => {
-    checkOpen();
+  const named = (agent: string | null = entryAgent): string => {
     if (agent === null) throw errorOf("agent_not_found", "no agent is defined; give agents, a bundle, or a name");
+    return agent;
+  };
+  const enqueue: Tessera["enqueue"] = async ({ agent: wanted, input, ...rest }) => {
+    checkOpen();
+    const agent = named(wanted);
     const request = { ...pick(rest), project_id: project, agent, input };
     const { agent_turn_id, agent_id } = await traceEnqueue({ agent_name: agent }, (trace) =>
       enqueueAgentTurn(kernel, ids, { ...request, ...trace }),
@@ -162,6 +187,10 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
       if (outcome.code === "not_found") throw errorOf("not_found", `there is no turn ${agent_turn_id}`);
       return false;
     },
+    async reset({ agent, ...rest } = {}) {
+      checkOpen();
+      return await resetInstance(kernel, { ...rest, project_id: project, agent: named(agent) });
+    },
     async callTool(tool_name, args = {}, { waitMs, signal, ...rest } = {}) {
       checkOpen();
       if ((await kernel.reads.tool(project, tool_name)) === null) {
@@ -184,12 +213,14 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
 }
 
 /** A request may be handed on with the options of its wait; the turn gets none of those. */
-function pick({ instance_key, channel_id, idempotency_key, result_fields }: Omit<RunRequest, "agent" | "input">) {
+function pick(request: Omit<RunRequest, "agent" | "input">) {
+  const { instance_key, channel_id, idempotency_key, result_fields, is_fresh } = request;
   return {
     ...(instance_key === undefined ? {} : { instance_key }),
     ...(channel_id === undefined ? {} : { channel_id }),
     ...(idempotency_key === undefined ? {} : { idempotency_key }),
     ...(result_fields === undefined ? {} : { result_fields }),
+    ...(is_fresh === undefined ? {} : { is_fresh }),
   };
 }
 

@@ -78,21 +78,23 @@ function documentOf(parameters: JsonObject, tool_name = "t"): string {
   return JSON.stringify({ tool_name, description: "d", target_subject, after_execution: "suspend", parameters });
 }
 
-/** Milliseconds of this thread for each run, and the statuses. */
+/** Milliseconds of this thread for a run, and the statuses. The least of several: a busy machine and a collection of garbage add to one. */
 async function costOf(run: (index: number) => Promise<Response>) {
   const delay = monitorEventLoopDelay({ resolution: 20 });
   await (await run(0)).text(); // what is done once is not what an upload costs
   delay.enable();
-  const before = process.threadCpuUsage();
   const statuses = new Set<number>();
+  let ms = Number.POSITIVE_INFINITY;
   for (let index = 0; index < UPLOADS; index++) {
+    const before = process.threadCpuUsage();
     const response = await run(index);
     await response.text();
+    const { user, system } = process.threadCpuUsage(before);
+    ms = Math.min(ms, (user + system) / 1_000);
     statuses.add(response.status);
   }
-  const { user, system } = process.threadCpuUsage(before);
   delay.disable();
-  return { ms: (user + system) / 1_000 / UPLOADS, statuses: [...statuses].sort(), longestMs: delay.max / 1e6 };
+  return { ms, statuses: [...statuses].sort(), longestMs: delay.max / 1e6 };
 }
 
 describe("the loop that serves everybody", { timeout: 120_000 }, () => {

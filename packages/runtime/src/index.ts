@@ -12,11 +12,13 @@
 //   callTool       one durable tool call, awaited
 //   connectExecutor  what an executor outside of any node needs
 //   resolveSettings  flags, environment and the bundle's file as settings; describeSettings, settingsPage  what is shown of them
+//   reportStrayFailures  failures that tools and extensions leave behind are told and do not end the process
 //   verifyStore    the invariants of a store, as a report
 //
 // Every failure to open or use a store is a CGError (store-error.ts); drivers' own errors do not leave this package.
 
 export {
+  agentIdOf,
   defineAgent,
   defineModel,
   defineSwarm,
@@ -35,6 +37,7 @@ export { connectExecutor, type ExecutorLink } from "./connect-executor.ts";
 export {
   type CallOptions,
   createTessera,
+  type ResetRequest,
   type RunRequest,
   type Tessera,
   type TesseraOptions,
@@ -72,6 +75,7 @@ export {
 } from "./settings/index.ts";
 export type { StorePlace } from "./store-place.ts";
 export { type StoredTool, storeTools } from "./store-tools.ts";
+export { type FailingProcess, reportStrayFailures } from "./stray-failures.ts";
 export { BUILTIN_RESOURCES, OPENAPI_TARGETS, openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
 export { type BundleReport, type ValidateOptions, validateBundle } from "./validate-bundle.ts";
 export type { Finding, Severity } from "./validate-finding.ts";

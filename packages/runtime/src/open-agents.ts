@@ -24,12 +24,12 @@ import {
   UI_WORKER_TARGET,
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
-import { importEntry } from "@tessera/executor";
+import { exportOf, importEntry } from "@tessera/executor";
 import type { WhileAtWork } from "@tessera/kernel";
 import { startPmo } from "@tessera/pmo";
 import { errorOf, isJsonObject } from "@tessera/protocol";
-import type { ToolLogEntry } from "@tessera/tool";
 import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
+import type { PrintedEntry } from "./open-log.ts";
 import type { Node } from "./open-node.ts";
 import type { ToolHost } from "./tool-host.ts";
 
@@ -45,7 +45,7 @@ export interface AgentsOptions {
   readonly concurrencyMax?: number | undefined;
   readonly leaseMs?: number | undefined;
   readonly whileAtWork?: WhileAtWork | undefined;
-  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  readonly onLog?: ((entry: PrintedEntry) => void) | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
@@ -71,7 +71,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
   await host.offerBuiltins(profiles.flatMap((profile) => profile.allowed_tools ?? []));
   await deployProfiles(node.kernel, project, profiles); // A1
   const extensions = await loadExtensions(options, bundle);
-  if (extensions !== undefined) host.useExtensions((invocation) => extensions.toolOf(invocation));
+  host.useExtensions((invocation) => extensions.toolOf(invocation));
   const { runner, isHosted } = host;
   const worker = roles.includes("worker")
     ? await startAgentWorker({
@@ -81,7 +81,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
         models: createModels({ env, clock: node.clock, onWarning }),
         runner,
         isHosted,
-        ...(extensions === undefined ? {} : { extensions }),
+        extensions,
         whileAtWork: options.whileAtWork,
         ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
         ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
@@ -111,17 +111,17 @@ function workerTargetsOf(profiles: readonly AgentProfile[]): string[] {
   return [...new Set([WORKER_TARGET_DEFAULT, ...targets])];
 }
 
-/** Undefined without any: then the loop has no layers to go through, and refuses turns whose profile lists one. */
+/** Also without any of its own: profiles that other processes deployed may list built-in ones. */
 async function loadExtensions(
-  { node, host, onWarning }: AgentsOptions,
+  { node, host, onLog, onWarning }: AgentsOptions,
   bundle: SwarmBundle | null,
-): Promise<ExtensionHost | undefined> {
-  if (bundle === null || host.bundle === null || bundle.extensions.length === 0) return undefined;
-  const { root } = host.bundle;
+): Promise<ExtensionHost> {
+  const root = host.bundle?.root;
+  const own = root === undefined ? [] : (bundle?.extensions ?? []);
   const modules = await Promise.all(
-    bundle.extensions.map(async (extension): Promise<ExtensionModule | null> => {
+    own.map(async (extension): Promise<ExtensionModule | null> => {
       try {
-        return await loadExtension(extension, root);
+        return await loadExtension(extension, String(root), onWarning);
       } catch (error) {
         if (extension.onError !== "skip") throw error;
         onWarning(`extension ${extension.name} could not be loaded and is not used: ${String(error)}`);
@@ -130,16 +130,29 @@ async function loadExtensions(
     }),
   );
   const extensions = modules.filter((module) => module !== null);
-  return createExtensionHost({ extensions, kernel: node.kernel, clock: node.clock, onWarning });
+  return createExtensionHost({
+    extensions,
+    kernel: node.kernel,
+    clock: node.clock,
+    bundleRoot: root,
+    onLog,
+    onWarning,
+  });
 }
 
 async function loadExtension(
   { name, entry, config, onError }: SwarmBundle["extensions"][number],
   root: string,
+  onWarning: (warning: string) => void,
 ): Promise<ExtensionModule> {
-  const exported = (await importEntry(entry, root)) as Partial<ExtensionModule>;
-  const { register } = exported;
-  if (typeof register === "function") return { name, config, register, ...(onError === undefined ? {} : { onError }) };
+  const register = exportOf(await importEntry(entry, root, { onWarning }), "register");
+  if (typeof register === "function")
+    return {
+      name,
+      config,
+      register: register as ExtensionModule["register"],
+      ...(onError === undefined ? {} : { onError }),
+    };
   throw errorOf("E_EXT_LOAD", `${entry} exports no register(api, config)`, { details: { extension: name } });
 }
 

@@ -1,17 +1,22 @@
-// The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to. A
+// The log of a process: JSON lines on stderr, one per entry. What tools print comes here with the call it belongs to, what
+// extensions print with their name and their turn. A
 // warning that repeats itself is said seldom (quiet-repeats.ts). A log is read on a terminal in the end: what would act on one
 // is escaped.
 
+import type { ExtensionLogEntry } from "@tessera/agent";
 import { systemClock } from "@tessera/engines/system";
 import { visibleText } from "@tessera/protocol";
 import type { ToolLogEntry } from "@tessera/tool";
 import { pino } from "pino";
 import { quietRepeats } from "./quiet-repeats.ts";
 
+/** A line that a tool or an extension printed. */
+export type PrintedEntry = ToolLogEntry | ExtensionLogEntry;
+
 export interface Log {
   readonly warn: (warning: string) => void;
   readonly info: (message: string, fields?: Readonly<Record<string, unknown>>) => void;
-  readonly tool: (entry: ToolLogEntry) => void;
+  readonly printed: (entry: PrintedEntry) => void;
 }
 
 export function openLog(write: (line: string) => void, level = "info"): Log {
@@ -25,6 +30,7 @@ export function openLog(write: (line: string) => void, level = "info"): Log {
       () => systemClock.monotonicMs(),
     ),
     info: (message, fields = {}) => log.info(fields, message),
-    tool: ({ level, message, ...call }) => log[level]({ ...call, from: "tool" }, message),
+    printed: ({ level, message, ...of }) =>
+      log[level]({ ...of, from: "extension" in of ? "extension" : "tool" }, message),
   };
 }

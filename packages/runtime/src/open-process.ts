@@ -21,11 +21,12 @@ import { systemClock } from "@tessera/engines/system";
 import { startPmo } from "@tessera/pmo";
 import type { CGError } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
-import type { RegisteredTool, ToolLogEntry, ToolProgress } from "@tessera/tool";
+import type { RegisteredTool, ToolProgress } from "@tessera/tool";
 import { startHangWatch } from "./hangs/hang-watch.ts";
 import { createHealth } from "./health.ts";
 import { type AgentResources, type Agents, openAgents } from "./open-agents.ts";
 import { type Api, type ApiOptions, loadServer, openApi } from "./open-api.ts";
+import type { PrintedEntry } from "./open-log.ts";
 import { type Node, type NodeOptions, openNode } from "./open-node.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { watchSchema } from "./schema-watch.ts";
@@ -68,7 +69,7 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   readonly graceMs?: number | undefined;
   /** A look at the store before anybody works on it. */
   readonly beforeWork?: ((node: Node) => Promise<void>) | undefined;
-  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  readonly onLog?: ((entry: PrintedEntry) => void) | undefined;
   /** Of calls that run here by hand. */
   readonly onProgress?: ((toolCallId: string, update: ToolProgress) => void) | undefined;
 }

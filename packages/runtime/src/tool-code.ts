@@ -87,11 +87,11 @@ export async function openToolCode(options: ToolCodeOptions): Promise<ToolCode> 
 }
 
 async function loadBundle(
-  { bundle }: Pick<ToolCodeOptions, "bundle">,
+  { bundle, onWarning }: Pick<ToolCodeOptions, "bundle" | "onWarning">,
   isolated: Pick<IsolatedHost, "inspect">,
 ): Promise<LoadedBundle | null> {
   if (bundle === undefined) return null;
-  const loaded = await loadBundleTools(bundle, { isolated }).catch((error: NodeJS.ErrnoException) => {
+  const loaded = await loadBundleTools(bundle, { isolated, onWarning }).catch((error: NodeJS.ErrnoException) => {
     if (CGError.is(error) || error.code === undefined) throw error;
     const details = { kind: "missing_bundle", errno: error.code };
     throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`, { details });

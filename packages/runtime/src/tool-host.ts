@@ -9,6 +9,8 @@
 //   H4. A credential goes out only with the operations that tools of this bundle describe, with Jina's search and reader
 //       (its own key), and with what the operator writes.
 //   H5. Code that was opened for it is closed with it.
+//   H6. A name means one tool in a project: a tool of the bundle that is named like a built-in takes its place (`validate` says
+//       so), and a reference to the built-in beside it is refused (agent's tool-refs T1).
 
 import { createAgentRuntime } from "@tessera/agent";
 import {
@@ -122,7 +124,13 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const loaded = [...(bundle?.tools ?? []), ...(options.tools ?? [])];
     const registry = new ToolRegistry();
     const wanted = new Set(options.builtins ?? []);
-    const offered = [...loaded, ...builtins.filter(({ definition }) => wanted.has(toolPolicy(definition).resource))];
+    const own = new Set(loaded.map(({ definition }) => definition.tool_name));
+    const offered = [
+      ...loaded,
+      ...builtins.filter(
+        ({ definition }) => wanted.has(toolPolicy(definition).resource) && !own.has(definition.tool_name), // H6
+      ),
+    ];
     for (const tool of offered) registry.register(tool);
     const dispatcher = options.dispatcher ?? createGuardedAgent();
     if (options.dispatcher === undefined) closing.push(() => dispatcher.close());
@@ -174,7 +182,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
       runner,
       registry,
       bundle,
-      ownNames: loaded.map(({ definition }) => definition.tool_name),
+      ownNames: [...own],
       builtinNames: builtins.map(({ definition }) => definition.tool_name),
       async offerBuiltins(names) {
         const more = builtins.filter(({ definition }) => {

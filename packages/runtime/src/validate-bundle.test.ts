@@ -114,6 +114,24 @@ describe("a bundle", () => {
     expect(codes(await check({ MY_KEY: "k", TOKEN: "t" })).filter((text) => text.includes("env_"))).toEqual([]);
   });
 
+  it("hears once for each resource that a tool takes the place of a built-in one", async () => {
+    const exports = "  entry: ./t.mjs\n  exports: [{ name: read }, { name: write }, { name: more }]\n";
+    await write({
+      "tessera.yaml": [
+        MODEL,
+        resource("Tool", "file-system", exports),
+        resource("Agent", "a", "  modelConfig: { modelRef: Model/m }\n  tools: [Tool/file-system]\n"),
+        resource("Swarm", "s", "  entryAgent: Agent/a\n  agents: [Agent/a]\n"),
+      ].join(""),
+      "t.mjs": "export const handlers = { read: () => 1, write: () => 2, more: () => 3 };",
+    });
+    const { findings } = await check();
+    expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(["info named_like_builtin"]);
+    expect(findings[0]?.message).toMatch(
+      /^file-system__read is named like a built-in tool; .*the built-in is not offered/,
+    );
+  });
+
   it("hears that a Tool without entry and placement is served by somebody else", async () => {
     await write({ "tessera.yaml": resource("Tool", "t", "  exports: [{ name: x }]\n") });
     const { findings } = await check();

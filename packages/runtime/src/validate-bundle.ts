@@ -33,7 +33,14 @@ import {
   warningFinding,
 } from "./validate-finding.ts";
 import { scriptFindings } from "./validate-scripts.ts";
-import { extensionFindings, hasTools, type ToolDocument, toolDocuments, toolFindings } from "./validate-tools.ts";
+import {
+  builtinNameFindings,
+  extensionFindings,
+  hasTools,
+  type ToolDocument,
+  toolDocuments,
+  toolFindings,
+} from "./validate-tools.ts";
 
 export interface ValidateOptions {
   /** Where variables that the bundle names are looked for. */
@@ -71,6 +78,7 @@ export async function validateBundle(path: string, { env }: ValidateOptions): Pr
       ...swarm.warnings.map(warningFinding),
       ...(await extensionFindings(swarm, loaded.root, isolated)),
       ...toolFindings(loaded, documents, env),
+      ...builtinNameFindings(loaded, builtinNames()),
       ...scriptFindings(loaded, swarm),
       ...(isFile ? [] : await unreadFindings(loaded)),
       ...wholeFindings(loaded, swarm),
@@ -114,12 +122,16 @@ async function emptyBundle(path: string, isFile: boolean, loaded: LoadedBundle):
   return errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${path}: ${why}`, { details });
 }
 
+function builtinNames(): readonly string[] {
+  return builtinTools({ clock: systemClock }).map(({ definition }) => definition.tool_name);
+}
+
 async function readSwarm(
   loaded: LoadedBundle,
   documents: readonly ToolDocument[],
   env: ValidateOptions["env"],
 ): Promise<SwarmBundle> {
-  const builtins = builtinTools({ clock: systemClock }).map(({ definition }) => definition.tool_name);
+  const builtins = builtinNames();
   const { root, others, tools, declared, config } = loaded;
   const toolNames = [...declared, ...tools].map(({ definition }) => definition.tool_name);
   const toolsWithout = documents

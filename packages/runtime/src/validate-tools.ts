@@ -97,6 +97,21 @@ export function toolFindings(
   return found.filter(({ file }) => file !== "");
 }
 
+/** Tools of the bundle that are named like a built-in: told once for each resource. */
+export function builtinNameFindings({ declared, tools, config }: LoadedBundle, builtins: readonly string[]): Finding[] {
+  const found = new Map<string, Finding>();
+  const places = new Map(declared.map((tool) => [tool.definition.tool_name, tool]));
+  for (const { definition } of [...declared, ...tools]) {
+    const { tool_name } = definition;
+    const [resource = tool_name] = tool_name.split("__");
+    const at = places.get(tool_name) ?? { file: config?.file ?? "", ...START };
+    if (!builtins.includes(tool_name) || found.has(resource) || at.file === "") continue;
+    const message = `${tool_name} is named like a built-in tool; in a project with this bundle the name means this one, and the built-in is not offered`;
+    found.set(resource, findingOf("info", "named_like_builtin", { ...at, message }));
+  }
+  return [...found.values()];
+}
+
 function variablesOf(definition: ToolDefinition): string[] {
   const { envs } = definition.options;
   const named = isJsonObject(envs) ? Object.values(envs).map(String) : [];

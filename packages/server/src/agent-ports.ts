@@ -12,6 +12,8 @@ export interface TurnOrder extends InboundTrace {
   readonly channel_id?: string;
   readonly input: string;
   readonly idempotency_key?: string;
+  /** Begins the instance's conversation anew. */
+  readonly is_fresh?: boolean;
 }
 
 /** The call on whose behalf another agent is asked for something. */

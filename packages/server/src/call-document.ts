@@ -2,7 +2,13 @@
 // anything that proves authority: the capability has its own field, and the ticket is used up.
 
 import { commandMessage, type OpenedCall } from "@tessera/kernel";
-import { isJsonObject, SESSION_ALIAS_CHARS_MAX, sessionKey, withoutSecretHeaders } from "@tessera/protocol";
+import {
+  isJsonObject,
+  readCallerFacts,
+  SESSION_ALIAS_CHARS_MAX,
+  sessionKey,
+  withoutSecretHeaders,
+} from "@tessera/protocol";
 
 export function callDocument(call: OpenedCall): Readonly<Record<string, unknown>> {
   const command = commandMessage({ ...call, parent_agent_id: null, parent_agent_turn_id: null, ticket: "" });
@@ -25,6 +31,7 @@ export function callDocument(call: OpenedCall): Readonly<Record<string, unknown>
     effect: call.effect,
     message: call.message,
     definition: call.definition,
+    caller: { ...readCallerFacts(call.call_metadata) },
   };
 }
 

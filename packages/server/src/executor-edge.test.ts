@@ -16,6 +16,7 @@ const CALL_FIELDS = [
   "after_execution",
   "arguments",
   "attempt",
+  "caller",
   "capability",
   "deadline_at",
   "definition",
@@ -65,6 +66,7 @@ describe("claim", () => {
     const [call] = answer.body.calls;
     expect(Object.keys(call).sort()).toEqual(CALL_FIELDS);
     expect(call).toMatchObject({ tool_name: "echo__run", arguments: { text: "hello" }, attempt: 1, mode: "run" });
+    expect(call.caller).toEqual({});
     expect(call.capability).toMatch(/^[0-9a-f]{64}$/);
     expect(call.headers).toMatchObject({
       "CG-Project-Id": PROJECT,

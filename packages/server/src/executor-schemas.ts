@@ -79,6 +79,17 @@ export const ClaimedCall = named("ClaimedCall", {
   effect: oneOf(["read", "idempotent", "once"]),
   message: Anything,
   definition: Anything,
+  caller: Type.Object(
+    {
+      agent_name: Type.Optional(Text),
+      instance_key: Type.Optional(Text),
+      workdir: Type.Optional(Type.Object({ agent_id: Id, path: Text })),
+    },
+    {
+      description:
+        "The instance that calls. `workdir`: its tools work in this directory of that agent's workspace, and not in one of its own.",
+    },
+  ),
 });
 export const ClaimAnswer = Type.Object({ calls: Type.Array(ClaimedCall) });
 export const HeartbeatAnswer = Type.Object({

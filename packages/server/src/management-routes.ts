@@ -9,6 +9,7 @@ import type { ManagementWorld } from "./management-world.ts";
 import { observabilityRoutes } from "./observability-routes.ts";
 import { profileRoutes } from "./profile-routes.ts";
 import { projectRoutes } from "./project-routes.ts";
+import { resetRoute } from "./reset-route.ts";
 import type { RouteSpec } from "./route-spec.ts";
 import { stateRoutes } from "./state-routes.ts";
 import { toolCallRoutes } from "./tool-call-routes.ts";
@@ -20,6 +21,7 @@ export function managementRoutes(world: ManagementWorld): RouteSpec[] {
     ...projectRoutes(world),
     ...profileRoutes(world),
     ...agentRoutes(world),
+    resetRoute(world),
     ...stateRoutes(world),
     ...cardRoutes(world),
     ...keyRoutes(world),

@@ -60,7 +60,7 @@ const RIGHTS: Readonly<Record<string, readonly string[]>> = {
       "putProfile",
       "sendUiAction",
     ],
-    ...["putTool", "stopTurn", "updateProject", "uploadProfile", "uploadTools"],
+    ...["putTool", "resetAgent", "stopTurn", "updateProject", "uploadProfile", "uploadTools"],
   ],
   admin: [
     ...[

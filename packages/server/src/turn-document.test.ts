@@ -23,6 +23,7 @@ function shown(
       entries: numbers(timeline).slice(-limit).map(entry),
       isCut: timeline > limit,
     }),
+    instructions: async () => new Map(),
   };
   return wholeTurn({ reads: reads as TurnReads["reads"] }, "p", "t") as Promise<{
     readonly steps: readonly { readonly step_id: string }[];

@@ -11,7 +11,17 @@ import { type Wait, waitOfCall, waitsOf, whyOpen } from "./wait-reasons.ts";
 export interface TurnReads {
   readonly reads: Pick<
     Kernel["reads"],
-    "turn" | "callsOfTurn" | "call" | "cards" | "head" | "agent" | "childTurns" | "batch" | "steps" | "timeline"
+    | "turn"
+    | "callsOfTurn"
+    | "call"
+    | "cards"
+    | "head"
+    | "agent"
+    | "childTurns"
+    | "batch"
+    | "steps"
+    | "timeline"
+    | "instructions"
   >;
 }
 
@@ -26,19 +36,20 @@ export async function wholeTurn({ reads }: TurnReads, projectId: string, turnId:
   if (turn === null) return null;
   const isOpen = turn.ended_at === null;
   const cardId = turn.deliverable_card_id;
-  const [cards, agent, calls, children, steps, timeline] = await Promise.all([
+  const [cards, agent, calls, children, steps, timeline, inputs] = await Promise.all([
     cardId === null ? [] : reads.cards(projectId, [String(cardId)]),
     reads.agent(projectId, String(turn.agent_id)),
     reads.callsOfTurn(projectId, turnId),
     reads.childTurns(projectId, turnId),
     reads.steps(projectId, { agent_turn_id: turnId }, { order: "desc", limit: STEPS_MAX + 1 }),
     reads.timeline(projectId, turnId, TIMELINE_MAX),
+    reads.instructions(projectId, contextsOf([turn])),
   ]);
   const open = isOpen ? await openFacts({ reads }, turn, calls) : { head: null, calls: [], tasks: new Map() };
   const waits = waitsOf({ turn, agent, ...open });
   const names = await namesOf({ reads }, projectId, agent, children);
   return {
-    ...turnDocument(turn),
+    ...turnDocument(turn, inputs),
     ...nameOf(agent),
     ...(isOpen ? { why: whyOpen(waits) } : {}),
     waiting_for: waits,
@@ -122,13 +133,27 @@ function childDocument(child: Row, names: ReadonlyMap<string, string | null>): o
   };
 }
 
-export function turnDocument(turn: Row): Record<string, unknown> {
+/** The boxes that say what turns were asked. */
+export function contextsOf(turns: readonly Row[]): string[] {
+  return turns.flatMap(({ context_box_id }) => (typeof context_box_id === "string" ? [context_box_id] : []));
+}
+
+/** `inputs`: what was asked, by context. */
+export function turnDocument(turn: Row, inputs: ReadonlyMap<string, string>): Record<string, unknown> {
   const { agent_turn_id, agent_id, channel_id, turn_status, trace_id, recursion_depth } = turn;
   const { parent_agent_turn_id, deliverable_card_id, error_code, error_message, created_at, ended_at } = turn;
   return {
     ...{ agent_turn_id, agent_id, channel_id, status: turn_status, trace_id, recursion_depth },
     ...{ parent_agent_turn_id, deliverable_card_id, error_code, error_message, created_at, ended_at },
+    input: inputs.get(String(turn.context_box_id)) ?? null,
+    turn_number: numberIn(turn.turn_number),
+    conversation_from: numberIn(turn.conversation_from),
   };
+}
+
+/** The store's numbers may come as text. */
+function numberIn(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
 }
 
 function callDocument(call: Row): Record<string, unknown> {

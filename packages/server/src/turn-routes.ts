@@ -13,6 +13,7 @@ import {
   parseCanonicalInteger,
   parseId,
 } from "@tessera/protocol";
+import type { Static } from "typebox";
 import type { AgentPorts } from "./agent-ports.ts";
 import { idQuery, oneOf, pageQuery } from "./api-schemas.ts";
 import { inboundTrace, TRACE_HEADERS } from "./inbound-trace.ts";
@@ -20,8 +21,18 @@ import type { PageCursors } from "./page-cursor.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { bodyReader } from "./request-body.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "./route-spec.ts";
-import { type TurnReads, turnDocument, wholeTurn } from "./turn-document.ts";
-import { DOING, EnqueuedTurn, StopBody, StoppedTurn, TURN_STATUSES, Turn, TurnBody, TurnPage } from "./turn-schemas.ts";
+import { contextsOf, type TurnReads, turnDocument, wholeTurn } from "./turn-document.ts";
+import {
+  DOING,
+  EnqueuedTurn,
+  INPUT_SHOWN_CHARS_MAX,
+  StopBody,
+  StoppedTurn,
+  TURN_STATUSES,
+  Turn,
+  TurnBody,
+  TurnPage,
+} from "./turn-schemas.ts";
 
 export interface TurnWorld {
   readonly kernel: Pick<Kernel, "stopTurn"> & {
@@ -69,10 +80,11 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
   }
 
   /** The agent is the same already; agents.enqueue refuses another. */
-  async function isSameOrder(turn: Row, order: { readonly input: string; readonly channel_id?: string }) {
+  async function isSameOrder(turn: Row, order: Static<typeof TurnBody>) {
     const cards = await kernel.reads.boxCards(String(turn.project_id), String(turn.context_box_id), { limit: 1 });
     const isSameInput = cards[0]?.content.text === order.input;
-    return isSameInput && turn.channel_id === (order.channel_id ?? CHANNEL_DEFAULT);
+    const isSameStart = turn.is_fresh === (order.is_fresh ?? false);
+    return isSameInput && isSameStart && turn.channel_id === (order.channel_id ?? CHANNEL_DEFAULT);
   }
 
   /** T2 */
@@ -97,7 +109,8 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
     const page = rows.slice(0, limit);
     const last = page.at(-1);
     const next = rows.length > limit && last !== undefined ? cursors.write(name, placeText(placeOf(last))) : null;
-    return { status: 200, body: { turns: page.map(turnDocument), next_cursor: next } };
+    const inputs = await kernel.reads.instructions(project_id, contextsOf(page), INPUT_SHOWN_CHARS_MAX);
+    return { status: 200, body: { turns: page.map((row) => turnDocument(row, inputs)), next_cursor: next } };
   }
 
   /** Where the store cannot filter by what a turn does, its active turns are looked through: one at most for each agent. */
@@ -173,7 +186,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       path: `${all}/:turn`,
       roles: READERS,
       answers: { 200: Turn },
-      answerBytes: CARD_CONTENT_BYTES_MAX,
+      answerBytes: 2 * CARD_CONTENT_BYTES_MAX, // what was asked, and what was answered
       handle: show,
     },
     {

@@ -6,6 +6,7 @@ import { WAIT_CODES } from "./wait-reasons.ts";
 
 const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }));
 const INPUT_CHARS_MAX = 262_144;
+export const INPUT_SHOWN_CHARS_MAX = 1_000;
 
 export const DOING = ["dispatched", "running", "suspended"];
 export const ENDINGS = ["success", "failed", "canceled", "timeout", "partial"];
@@ -20,6 +21,11 @@ export const TurnBody = Type.Object(
     ),
     channel_id: Type.Optional({ ...Id, description: "Default: public." }),
     input: Type.String({ maxLength: INPUT_CHARS_MAX }),
+    is_fresh: Type.Optional(
+      Type.Boolean({
+        description: "true: it remembers no earlier turn, and no later one remembers what was before it.",
+      }),
+    ),
   },
   closed,
 );
@@ -72,6 +78,17 @@ const TurnFields = {
   deliverable_card_id: orNull(Id),
   error_code: orNull(Text),
   error_message: orNull(Text),
+  input: orNull(
+    Type.String({
+      description: `What it was asked: the text of its instruction. In lists its first ${INPUT_SHOWN_CHARS_MAX} characters.`,
+    }),
+  ),
+  turn_number: orNull(
+    Type.Integer({ minimum: 1, description: "Its place among the turns of its agent; null: it is not dispatched." }),
+  ),
+  conversation_from: orNull(
+    Type.Integer({ minimum: 1, description: "The number of the first turn that it may remember." }),
+  ),
   created_at: Time,
   ended_at: orNull(Time),
 };

@@ -9,7 +9,7 @@ import {
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
 import { DatabaseError } from "@tessera/kernel";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Answer, OTHER, PROJECT, type RequestOptions, useServer } from "../test/fixture.ts";
 import type { AgentPorts, Server } from "./index.ts";
 
@@ -110,12 +110,22 @@ describe("asking for a turn", () => {
     for (const other of [
       { agent: "planner", input: "twice" },
       { agent: "planner", input: "once", channel_id: "c2" },
+      { agent: "planner", input: "once", is_fresh: true },
       { agent: "planner", input: "once", instance_key: "ann" },
     ]) {
       const answer = await enqueue(other, { headers });
       expect(answer, answer.text).toMatchObject({ status: 409, body: { error_code: "conflict" } });
     }
     expect(await fx.everything()).toBe(before);
+  });
+
+  it("as a fresh start begins the conversation with it, and is the same turn when it is asked for so again", async () => {
+    const headers = { "idempotency-key": "fresh" };
+    const order = { agent: "planner", instance_key: "fresh", input: "anew", is_fresh: true };
+    const { agent_turn_id } = (await enqueue(order, { headers })).body;
+    expect(await fx.kernel.reads.turn(PROJECT, agent_turn_id)).toMatchObject({ is_fresh: true });
+    expect(await enqueue(order, { headers })).toMatchObject({ status: 200, body: { agent_turn_id } });
+    expect((await enqueue({ ...order, is_fresh: false }, { headers })).status).toBe(409);
   });
 
   it("H20: of an agent that is not defined is 404, of one whose queue is full 429", async () => {
@@ -182,6 +192,39 @@ describe("one turn", () => {
       why: `its agent works on another turn first: ${first}`,
       waiting_for: [{ code: "queued_behind", agent_turn_ids: [first] }],
     });
+  });
+
+  it("says what it was asked, whole, and its place in the conversation once it is dispatched", async () => {
+    const input = `${"a".repeat(999)}\u{1f600} and more`;
+    const order = { agent: "reviewer", instance_key: "asked", input };
+    const [first, fresh, queued] = [
+      (await enqueue(order)).body.agent_turn_id,
+      (await enqueue({ ...order, is_fresh: true })).body.agent_turn_id,
+      (await enqueue(order)).body.agent_turn_id,
+    ];
+    await stop(first);
+    expect((await show(first)).body).toMatchObject({ input, turn_number: 1, conversation_from: 1 });
+    expect((await show(fresh)).body).toMatchObject({ input, turn_number: 2, conversation_from: 2 });
+    expect((await show(queued)).body).toMatchObject({ input, turn_number: null, conversation_from: null });
+  });
+
+  it("that asked nothing in words has no input, and one with a context of its own the newest instruction in it", async () => {
+    const [call] = await fx.suspended();
+    expect((await show(call?.agent_turn_id ?? "")).body.input).toBeNull();
+    const handed = ["older", "newest"].map((text) => ({
+      ...{ card_id: fx.ids.mint("card"), type: "task.instruction", author_id: "sys.test", content: { text } },
+    }));
+    for (const card of handed) await fx.kernel.putCard({ project_id: PROJECT, ...card });
+    const context_box_id = fx.ids.mint("box");
+    await fx.kernel.putBox({
+      project_id: PROJECT,
+      box_id: context_box_id,
+      card_ids: handed.map((card) => card.card_id),
+    });
+    const agent_id = (await enqueue({ agent: "reviewer", instance_key: "handed", input: "x" })).body.agent_id;
+    const asked = await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id, context_box_id });
+    if (asked.outcome === "rejected") throw new Error(asked.code);
+    expect((await show(asked.agent_turn_id)).body.input).toBe("newest");
   });
 
   it("that is suspended shows its calls, each with what it waits for", async () => {
@@ -265,6 +308,26 @@ describe("the list of turns", () => {
     }
     expect(pages.map((page) => page.length)).toEqual([2, 2, 1]);
     expect(pages.flat()).toEqual(made.toReversed());
+  });
+
+  it("says what each was asked, cut at 1,000 characters, with one read for the whole page", async () => {
+    const { body } = await list(`?agent_id=${agent_id}`);
+    const rows = body.turns.map(({ input, turn_number }: Record<string, unknown>) => [input, turn_number]);
+    expect(rows).toEqual([
+      ["4", null],
+      ["3", null],
+      ["2", null],
+      ["1", null],
+      ["0", 1],
+    ]);
+    const long = { agent: "planner", instance_key: "long", input: `${"a".repeat(999)}\u{1f600}b` };
+    await enqueue(long);
+    const reads = vi.spyOn(fx.kernel.reads, "instructions");
+    const page = await list(`?agent_id=${agentIdOf(PROJECT, "planner", "long")}`);
+    expect(page.body.turns[0].input).toBe(`${"a".repeat(999)}\u{1f600}`);
+    expect((await list("?limit=200")).body.turns.length).toBeGreaterThan(5);
+    expect(reads).toHaveBeenCalledTimes(2);
+    reads.mockRestore();
   });
 
   it("is filtered by status, also by what an active turn does at the moment", async () => {

@@ -3,6 +3,7 @@
 //   Write a tool   defineTool, or a module with a `handlers` map of ToolHandler
 //   Let it fail    throw a ToolError with a code and a suggestion for the model
 //   Test it        createTestContext
+//   Messages       createConversationState and the functions over message events, for modules that import `@goondan/types`
 //   Read one       toolPolicy of its definition; sessionKey for what a tool keeps per session
 //
 // Light: neither a schema validator nor a YAML parser is loaded here (catalog and resources are entries of their own).
@@ -40,6 +41,15 @@ export type {
   ToolProgress,
   ToolReconcile,
 } from "./api.ts";
+export {
+  applyMessageEvent,
+  type ConversationState,
+  createConversationState,
+  foldMessageEvents,
+  isJsonValue,
+  isPlainObject,
+  type MessageEvent,
+} from "./conversation.ts";
 export { type DefinedTool, defineTool, type ToolSpec } from "./define-tool.ts";
 export type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions, ToolPolicy } from "./definition.ts";
 export type { InferToolInput, RawJsonSchema, ToolParameters } from "./infer-input.ts";

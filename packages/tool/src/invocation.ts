@@ -4,12 +4,12 @@
 //   R1. A runner never throws for what a tool did: it answers with the content of the result card.
 //   R2. It answers only when the tool has really stopped, or can no longer do anything (its process is gone).
 
-import type { AfterExecution, ToolEffect, ToolResultContent } from "@tessera/protocol";
+import type { AfterExecution, CallerFacts, ToolEffect, ToolResultContent } from "@tessera/protocol";
 import type { AgentToolRuntime, JsonObject, ToolProgress } from "./api.ts";
 import type { ToolDefinition } from "./definition.ts";
 
 /** What the kernel's `open_call` answers holds all of this. */
-export interface ToolInvocation {
+export interface ToolInvocation extends CallerFacts {
   readonly project_id: string;
   readonly channel_id: string;
   readonly agent_id: string;
@@ -37,9 +37,6 @@ export interface ToolInvocation {
   };
   /** The pinned definition, where the host does not bring its own. */
   readonly definition: ToolDefinition | null;
-  /** Of the agent's resource and instance, where they differ from the ids. */
-  readonly agent_name?: string;
-  readonly instance_key?: string;
 }
 
 export interface ToolLogEntry {

@@ -24,7 +24,7 @@ describe("a tool's policy", () => {
       effect: "once",
       attempts_max: 3,
       backoff_ms: 1_000,
-      timeout_ms: 30_000,
+      timeout_ms: 600_000,
       queue_timeout_ms: null,
       can_reconcile: false,
       error_message_limit: 1_000,
@@ -65,7 +65,7 @@ describe("a tool's policy", () => {
     [{ timeout_seconds: 10, suspend_timeout_seconds: 120 }, 120_000],
     [{ timeout_seconds: 0.5 }, 500],
     [{ suspend_timeout_seconds: 45 }, 45_000],
-    [{ timeout_seconds: -5 }, 30_000],
+    [{ timeout_seconds: -5 }, 600_000],
     [{ timeoutMs: Number.NaN, timeout_seconds: 2 }, 2_000],
     [{ timeoutMs: 1e300 }, 604_800_000],
   ])("reads the timeout of %o as %i ms", (options, timeout_ms) => {

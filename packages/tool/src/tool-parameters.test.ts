@@ -167,6 +167,19 @@ describe("parameters of other libraries", () => {
 });
 
 describe("parameters as JSON Schema", () => {
+  it("of an older draft are stored as 2020-12, or refused with the tool's name and the keyword", () => {
+    const $schema = "http://json-schema.org/draft-07/schema#";
+    const draft = { $schema, type: "object", properties: { pair: { type: "array", items: [{ type: "string" }] } } };
+    const define = (parameters: object) =>
+      defineTool({ name: "old__one", parameters: parameters as never, handler: () => null });
+    expect(define(draft).definition.parameters).toEqual({
+      type: "object",
+      properties: { pair: { type: "array", prefixItems: [{ type: "string" }] } },
+    });
+    const newer = { ...draft, properties: { a: { unevaluatedItems: false } } };
+    expect(() => define(newer)).toThrow(/tool old__one .*\/properties\/a\/unevaluatedItems .*draft-07/);
+  });
+
   it("give the input its type without `as const`", () => {
     const tool = defineTool({
       name: "t",

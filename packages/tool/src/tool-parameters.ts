@@ -3,6 +3,7 @@
 //   P1. What is stored is plain JSON Schema 2020-12 for an object; nothing of the author's library is needed to read it.
 //   P2. A Standard Schema's own check runs after the argument gate's and may transform; what it refuses is told to the
 //       model as arguments it can correct, never as a failure of the tool.
+//   P3. A JSON Schema that names an older draft is stored as 2020-12, or refused (schema/dialect.ts).
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import {
@@ -16,6 +17,7 @@ import {
 } from "@tessera/protocol";
 import type { JsonObject, JsonValue } from "./api.ts";
 import type { ToolParameters } from "./infer-input.ts";
+import { toCurrentDialect } from "./schema/dialect.ts";
 import { ToolError } from "./tool-error.ts";
 
 export type ToolInputParser = (input: JsonObject) => Promise<JsonValue>;
@@ -28,7 +30,8 @@ const ISSUES_SHOWN_MAX = 5;
 
 /** The JSON Schema of `parameters` (P1), or `schema_invalid` with what was found. */
 export function jsonSchemaOf(parameters: ToolParameters, toolName: string): JsonObject {
-  const schema = toPlainSchema(isStandard(parameters) ? convert(parameters, toolName) : parameters, toolName);
+  const given = toPlainSchema(isStandard(parameters) ? convert(parameters, toolName) : parameters, toolName);
+  const schema = inCurrentDialect(given, toolName);
   if (schema.$schema === DIALECT) delete schema.$schema; // the contract says so already
   if (Object.keys(schema).length === 0) return schema;
   // Arguments are always an object, so a schema that leaves this open (a union of objects, say) does not change by it.
@@ -78,6 +81,19 @@ function toPlainSchema(schema: unknown, toolName: string): JsonObject {
   } catch (cause) {
     const pointer = CGError.is(cause) ? cause.details.pointer : undefined;
     throw invalid(toolName, `are not plain JSON: ${(cause as Error).message}`, { cause, pointer });
+  }
+}
+
+/** P3 */
+function inCurrentDialect(schema: JsonObject, toolName: string): JsonObject {
+  try {
+    return toCurrentDialect(schema);
+  } catch (cause) {
+    const pointer = CGError.is(cause) ? cause.details.pointer : undefined;
+    throw invalid(toolName, `cannot be read in the draft that they name: ${(cause as Error).message}`, {
+      cause,
+      pointer,
+    });
   }
 }
 

@@ -21,6 +21,8 @@ export interface AgentTurnRequest {
   readonly channel_id?: string;
   readonly input: string;
   readonly idempotency_key?: string;
+  /** Begins the instance's conversation anew. */
+  readonly is_fresh?: boolean;
   /** What the deliverable must have. */
   readonly result_fields?: readonly FieldSchema[];
   /** W3C context of whoever asks. */
@@ -31,7 +33,8 @@ export interface AgentTurnRequest {
 
 export type AgentTurn = Exclude<EnqueueOutcome, { outcome: "rejected" }> & { readonly agent_id: string };
 
-const AUTHOR = "sys.entry";
+/** Whoever is outside of the swarm. */
+export const ENTRY_AUTHOR = "sys.entry";
 const KEY_CHARS_MAX = 256;
 const NAMES_SHOWN_MAX = 10;
 
@@ -49,6 +52,7 @@ export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentT
     ...(trace_id === undefined ? {} : { trace_id }),
     ...(span_id === undefined ? {} : { span_id }),
     ...(tracestate === undefined ? {} : { tracestate }),
+    ...(request.is_fresh === true ? { is_fresh: true } : {}),
   });
   if (outcome.outcome !== "rejected") return { ...outcome, agent_id: target.agent_id };
   if (outcome.code === "not_found") throw errorOf("agent_not_found", `the agent ${target.agent_id} is not active`);
@@ -74,16 +78,22 @@ async function targetOf(kernel: Kernel, request: AgentTurnRequest): Promise<Targ
     if (row === null) throw errorOf("agent_not_found", `there is no agent ${JSON.stringify(agent_id)} in the roster`);
     return { agent_id, display_name: instanceOf(row)?.agent_name ?? agent_id };
   }
-  if (!isInstanceKey(instance_key)) {
-    throw errorOf("bad_request", "instance_key must be 1 to 128 letters, digits and _ : . @ -");
-  }
+  if (!isInstanceKey(instance_key)) throw badInstanceKey();
   const agent_name = String(agent);
   const instance = await ensureInstance(kernel, { project_id, agent_name, instance_key });
   if (instance === null) throw await unknownAgent(kernel, project_id, agent_name); // E1
   return { agent_id: instance.agent_id, display_name: agent_name };
 }
 
-async function unknownAgent(kernel: Kernel, projectId: string, name: string) {
+export function badInstanceKey() {
+  return errorOf("bad_request", "instance_key must be 1 to 128 letters, digits and _ : . @ -");
+}
+
+export async function unknownAgent(
+  kernel: { readonly reads: Pick<Kernel["reads"], "profiles"> },
+  projectId: string,
+  name: string,
+) {
   const names = (await kernel.reads.profiles(projectId)).map((profile) => profile.name);
   const some = names.slice(0, NAMES_SHOWN_MAX).join(", ");
   const there =
@@ -96,7 +106,7 @@ function cardsOf(ids: Ids, { input, result_fields }: AgentTurnRequest): CardDraf
     card_id: ids.mint("card"),
     type,
     content,
-    author_id: AUTHOR,
+    author_id: ENTRY_AUTHOR,
   });
   const instruction = card("task.instruction", { text: input });
   if (result_fields === undefined || result_fields.length === 0) return [instruction];

@@ -2,3 +2,4 @@
 
 export { type DeployedProfile, type Deployment, deployProfiles, type MovedInstance } from "./deploy-profiles.ts";
 export { type AgentTurn, type AgentTurnRequest, enqueueAgentTurn } from "./enqueue-agent-turn.ts";
+export { type InstanceReset, resetInstance } from "./reset-instance.ts";

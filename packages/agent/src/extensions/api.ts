@@ -8,14 +8,17 @@
 //       the later ones. What must outlast a stretch belongs in `api.state`.
 //   A4. A call that runs elsewhere (service, edge, PMO) is wrapped before it is sent: `next()` answers `pending`, and its
 //       result comes with a later step.
+//   A5. A turn ends when its layers have returned: what they emit after `next()` is before its end.
 
 import type {
   AgentEvent,
-  AgentRuntimeRequestResult,
+  AgentRuntimeCatalogResult,
   AgentRuntimeSendResult,
+  CoreMessage,
   ExecutionContext,
   JsonObject,
   JsonValue,
+  Message,
   ToolCallResult,
   ToolHandler,
 } from "@tessera/tool";
@@ -75,30 +78,62 @@ export interface ExtensionApi {
   };
   /** In this process only. `emit` waits for every handler; one that throws is told and hides nothing. */
   readonly events: {
-    on(name: string, handler: (payload: unknown) => unknown): () => void;
-    emit(name: string, payload?: unknown): Promise<void>;
+    on(name: string, handler: (...payload: unknown[]) => unknown): () => void;
+    emit(name: string, ...payload: unknown[]): Promise<void>;
   };
-  readonly logger: Readonly<Record<ExtensionLogEntry["level"], (...message: unknown[]) => void>>;
+  /** A whole Console. Its lines go to the log of the process, with the extension's name and its turn. */
+  readonly logger: Console;
 }
 
 export interface ExtensionLogEntry {
   readonly extension: string;
   readonly level: "debug" | "info" | "warn" | "error";
   readonly message: string;
+  /** Of the turn in which it was printed; absent outside of one. */
+  readonly project_id?: string;
+  readonly agent_turn_id?: string;
 }
 
 export interface ExtensionTool {
   readonly name: string;
+  /** Goondan's; who registered a tool is known. */
+  readonly source?: JsonObject;
   readonly description?: string;
   readonly parameters?: JsonObject;
   readonly effect?: "read" | "idempotent" | "once";
   readonly timeoutMs?: number;
 }
 
-/** The agent and its swarm, as its profile has them. */
+/** Where a turn runs and what brought it about, in Goondan's words. */
 export interface RuntimeInfo {
-  readonly agent: { readonly name: string; readonly instanceKey: string };
-  readonly swarm: { readonly name: string; readonly entryAgent: string; readonly agents: readonly string[] } | null;
+  readonly agent: {
+    readonly name: string;
+    readonly instanceKey: string;
+    /** The directory of the bundle; empty in a process without one. */
+    readonly bundleRoot: string;
+    readonly prompt: { readonly system: string };
+  };
+  /** An agent of no Swarm is alone: `name` and `swarmName` are empty then. */
+  readonly swarm: AgentRuntimeCatalogResult & { readonly name: string; readonly agents: readonly string[] };
+  readonly inbound: {
+    readonly eventId: string;
+    readonly eventType: string;
+    readonly sourceKind: "agent" | "connector";
+    readonly sourceName: string;
+    readonly createdAt: string;
+    readonly instanceKey: string;
+    readonly eventMetadata?: JsonObject;
+  };
+  /** Absent where no agent asked for the turn. */
+  readonly call?: {
+    readonly callerAgent: string;
+    readonly callerInstanceKey: string;
+    readonly callerTurnId: string;
+    readonly callSource: "agent";
+    /** `agent@instance` of the caller; who called it in turn is in the turns of the trace. */
+    readonly callStack: readonly string[];
+    readonly replyTo?: { readonly target: string; readonly correlationId: string };
+  };
 }
 
 export interface AgentsApi {
@@ -109,7 +144,7 @@ export interface AgentsApi {
     readonly timeoutMs?: number;
     readonly async?: boolean;
     readonly metadata?: JsonObject;
-  }): Promise<Omit<AgentRuntimeRequestResult, "eventId">>;
+  }): Promise<AgentResponse>;
   send(message: {
     readonly target: string;
     readonly input?: string;
@@ -118,57 +153,106 @@ export interface AgentsApi {
   }): Promise<Pick<AgentRuntimeSendResult, "accepted">>;
 }
 
+export interface AgentResponse {
+  readonly target: string;
+  /** As text: JSON where the agent answered with data, empty where it was not waited for. */
+  readonly response: string;
+  readonly correlationId: string;
+  readonly accepted?: boolean;
+  readonly async?: boolean;
+}
+
 interface LayerContext extends ExecutionContext {
   readonly runtime: RuntimeInfo;
   /** Shared by the layers around one turn, step or call; kept nowhere. */
   readonly metadata: Record<string, JsonValue>;
 }
 
+/** What an extension does to the conversation, as in Goondan. */
+export type MessageEvent =
+  | { readonly type: "append"; readonly message: MessageDraft }
+  | { readonly type: "replace"; readonly targetId: string; readonly message: MessageDraft }
+  | { readonly type: "remove"; readonly targetId: string }
+  | { readonly type: "truncate" };
+
+/** A message to write. Of Goondan's fields only `data` is needed; when and by whom it was written is known. */
+export type MessageDraft = Pick<Message, "data"> & Partial<Message>;
+
+export interface ConversationState {
+  /** As this stretch of the turn found the conversation. */
+  readonly baseMessages: Message[];
+  /** What happened to it since: messages of the agent and its tools, and events of extensions. */
+  readonly events: MessageEvent[];
+  /** As it is now. Copies: only an event changes it. */
+  readonly nextMessages: Message[];
+  /** `data` of the messages as they are now. */
+  toLlmMessages(): CoreMessage[];
+  /** What the model would be sent now. */
+  readonly messages: readonly ModelMessage[];
+}
+
 interface ThinkingContext extends LayerContext {
   readonly agents: AgentsApi;
-  /** What the model will see, as it is now. */
-  readonly conversationState: { readonly messages: readonly ModelMessage[] };
+  readonly conversationState: ConversationState;
+  readonly inputEvent: AgentEvent;
+  /** Durable when it resolves; what is not waited for is written before the step goes on. Seen by `conversationState` at once. */
+  emitMessageEvent(event: MessageEvent): Promise<void>;
 }
 
 export interface TurnContext extends ThinkingContext {
-  readonly inputEvent: AgentEvent;
   readonly isResumed: boolean;
   next(): Promise<TurnResult>;
 }
 
 export interface TurnResult {
   readonly turnId: string;
-  /** `suspended` while it waits for others; else how it ended. */
+  /** `suspended` while it waits for others; else how it will end. */
   readonly status: string;
+  readonly finishReason: "text_response" | "max_steps" | "error" | "suspended";
+  /** What the turn hands over. */
+  readonly responseMessage?: Message;
+  readonly error?: { readonly message: string; readonly code?: string };
 }
 
 export interface StepContext extends ThinkingContext {
-  readonly turn: { readonly id: string; readonly inputEvent: AgentEvent };
+  readonly turn: {
+    readonly id: string;
+    readonly agentName: string;
+    readonly inputEvent: AgentEvent;
+    readonly startedAt: Date;
+    readonly messages: readonly Message[];
+    readonly steps: readonly { readonly id: string; readonly index: number; readonly status: "completed" }[];
+    readonly status: "running";
+    readonly metadata: Record<string, JsonValue>;
+  };
   /** From 0. */
   readonly stepIndex: number;
   /** What this step offers. Taking a tool away also refuses calls of it; a tool that is not offered cannot be added. */
   toolCatalog: ToolCatalogItem[];
-  /** Adds to what the model sees, for good. Before `next()` only. */
-  emitMessageEvent(event: MessageAppended): Promise<void>;
   next(): Promise<StepResult>;
-}
-
-/** Goondan's `append` of a user's message; cards do not change, so there is no `replace` or `remove`. */
-export interface MessageAppended {
-  readonly type: "append";
-  readonly message: { readonly data: { readonly role: "user"; readonly content: string } };
 }
 
 export interface ToolCatalogItem {
   readonly name: string;
   readonly description: string;
   readonly parameters: JsonObject;
+  readonly source: { readonly type: "config" | "extension"; readonly name: string };
 }
 
+/** To change whether the turn goes on, return `{ ...result, shouldContinue }`. */
 export interface StepResult {
   readonly stepIndex: number;
-  /** `next`: the model thinks again. `waits`: others have the calls. `ended`: the turn is over. */
+  readonly status: "completed";
+  /** `next`: the model thinks again. `waits`: others have the calls. `ended`: the turn is to end. */
   readonly outcome: "next" | "waits" | "ended";
+  /** False of an answer without calls: with true the model thinks again, behind what was emitted. Of a step with calls: with false
+   *  the turn ends with the text of the step. Where others have the calls it cannot be changed. */
+  readonly shouldContinue: boolean;
+  readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly args: JsonObject }[];
+  /** Of the step's calls, as far as they are there. Of an answer that would end the turn: of all calls of the turn, whichever
+   *  process made them. */
+  readonly toolResults: readonly ToolCallResult[];
+  readonly metadata: Record<string, JsonValue>;
 }
 
 export interface ToolCallContext extends LayerContext {

@@ -6,16 +6,26 @@
 //       One that is not here or cannot be registered ends the turn with E_EXT_LOAD, unless it has `onError: skip`. One that
 //       failed to register is tried again a little later.
 //   H3. An extension cannot shadow a tool of the project: its own is left out, and told.
+//   H4. The built-in extensions are in every process; a profile names them with their package, so that one of a bundle never hides
+//       one, nor the other way round.
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Clock, Kernel } from "@tessera/kernel";
 import { errorOf, type JsonValue } from "@tessera/protocol";
+import { type ForeignCode, stackOf } from "@tessera/tool/run";
+import type { TurnSession } from "../loop/turn-session.ts";
 import type { AgentProfile } from "../profile.ts";
+import { instanceOf } from "../runtime/instances.ts";
 import type { ExtensionLogEntry, ExtensionModule, OnError } from "./api.ts";
+import { BUILTIN_EXTENSIONS } from "./builtin/index.ts";
+import { runtimeOf } from "./contexts.ts";
 import { createEvents } from "./events.ts";
 import { type ExtensionHost, missingExtension } from "./extension-host.ts";
+import { createExtensionLog } from "./extension-logger.ts";
 import { type ExtensionState, openState } from "./extension-state.ts";
 import type { LayerFailure } from "./layers.ts";
+import { createMessageEvents } from "./message-events.ts";
+import { conversationOf, messagesOf } from "./message-view.ts";
 import { type Registration, registerExtension } from "./registration.ts";
 import { type Wrapping, wrapRemoteCall, wrapStep, wrapToolCall, wrapTurn } from "./wrap.ts";
 
@@ -23,7 +33,9 @@ export interface ExtensionHostOptions {
   readonly extensions: readonly ExtensionModule[];
   readonly kernel: Pick<Kernel, "reads" | "putAgent">;
   readonly clock: Pick<Clock, "after" | "monotonicMs">;
-  readonly onLog?: (entry: ExtensionLogEntry) => void;
+  /** Told to extensions as `runtime.agent.bundleRoot`. */
+  readonly bundleRoot?: string | undefined;
+  readonly onLog?: ((entry: ExtensionLogEntry) => void) | undefined;
   readonly onWarning?: (warning: string) => void;
 }
 
@@ -39,11 +51,14 @@ interface Used {
 interface Scope {
   readonly used: readonly Used[];
   readonly state: ExtensionState;
+  readonly logOf: (extension: string) => Console;
+  readonly wrapping: Wrapping;
 }
 
 export function createExtensionHost(options: ExtensionHostOptions): ExtensionHost {
   const { kernel, clock, onLog = () => undefined, onWarning = () => undefined } = options;
   const modules = new Map(options.extensions.map((module) => [module.name, module]));
+  const builtins = new Map<string, ExtensionModule>(BUILTIN_EXTENSIONS.map((module) => [module.name, module])); // H4
   const byConfig = new Map<string, { readonly loaded: Promise<Registration>; againAt: number }>();
   const registered: Registration[] = [];
   const told = new Set<string>();
@@ -51,9 +66,15 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
   const current = new AsyncLocalStorage<Scope | undefined>();
   let loading: Promise<unknown> = Promise.resolve();
 
-  const events = createEvents((extension, event, error) =>
+  const foreignOf = (extension: string): ForeignCode => ({
+    name: `the extension ${extension}`,
+    onStray: (error) =>
+      onWarning(`the extension ${extension} left a failure behind that nobody awaited: ${stackOf(error)}`),
+  });
+  const events = createEvents(foreignOf, (extension, event, error) =>
     onWarning(`extension ${extension} failed to handle the event ${event}: ${String(error)}`),
   );
+  const logOutside = kept((extension) => createExtensionLog(extension, onLog));
   function warnOnce(warning: string): void {
     if (told.has(warning)) return;
     told.add(warning);
@@ -62,8 +83,9 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
   async function load(module: ExtensionModule, config: JsonValue): Promise<Registration> {
     const registration = await registerExtension(module, config, {
       events,
-      onLog,
       clock,
+      foreignOf,
+      currentLog: (extension) => (current.getStore()?.logOf ?? logOutside)(extension),
       currentState: () => current.getStore()?.state,
       ownerOf: (tool) => registered.find((each) => each.name !== module.name && each.tools.has(tool))?.name,
     });
@@ -72,7 +94,7 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
   }
   /** Once for each configuration (H1); one that failed is tried again, but not by every turn (H2). */
   function loadOnce(module: ExtensionModule, config: JsonValue): Promise<Registration> {
-    const key = JSON.stringify([module.name, config]);
+    const key = JSON.stringify([module.name, builtins.get(module.name) === module, config]);
     const known = byConfig.get(key);
     if (known !== undefined && !(clock.monotonicMs() > known.againAt)) return known.loaded;
     const loaded = loading.then(() => load(module, config));
@@ -86,8 +108,8 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
   /** H1, H2 */
   async function extensionsOf(profile: AgentProfile): Promise<Used[]> {
     const used: Used[] = [];
-    for (const { name, config: given, on_error } of profile.extensions) {
-      const module = modules.get(name);
+    for (const { name, package: from, config: given, on_error } of profile.extensions) {
+      const module = (from === undefined ? modules : builtins).get(name);
       const onError = module?.onError ?? on_error;
       if (module === undefined) {
         if (onError !== "skip") throw missingExtension(profile.name, name);
@@ -104,14 +126,22 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
     }
     return used;
   }
-  function wrapping(): Wrapping | null {
-    const scope = current.getStore();
-    if (scope === undefined) return null;
-    const layers = scope.used.flatMap(({ registration, onError }) =>
+  /** Around a stretch of a turn. */
+  async function wrappingOf(session: TurnSession, used: readonly Used[]): Promise<Wrapping> {
+    const layers = used.flatMap(({ registration, onError }) =>
       registration.layers.map((layer) => (onError === undefined ? layer : { ...layer, onError })),
     );
-    return { layers, onFault, onWarning };
+    const { project_id, parent_agent_id } = session.turn;
+    const parent = parent_agent_id === null ? null : await kernel.reads.agent(project_id, parent_agent_id);
+    const asked = parent === null ? null : instanceOf(parent);
+    return {
+      ...{ layers, onFault, foreignOf, onWarning },
+      runtime: runtimeOf(session, options.bundleRoot ?? "", asked),
+      messages: createMessageEvents(session, onWarning),
+      conversation: conversationOf(session, messagesOf(session), session.cards.length),
+    };
   }
+  const wrapping = () => current.getStore()?.wrapping ?? null;
   function onFault({ layer: { extension, type, onError }, error, hasRun }: LayerFailure): void {
     const place = hasRun ? "after next()" : "before next()";
     const outcome = onError === "skip" ? "was left out" : "let nothing through";
@@ -127,11 +157,18 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
         const turn = await kernel.reads.turn(session.turn.project_id, session.turn.agent_turn_id);
         return turn?.ended_at ? String(turn.status) : "suspended";
       };
-      await current.run({ used, state }, () => wrapTurn(wrapping() as Wrapping, { session, turnStatus, run }));
+      const { project_id, agent_turn_id } = session.turn;
+      const logOf = kept((extension) => createExtensionLog(extension, onLog, { project_id, agent_turn_id }));
+      const wraps = await wrappingOf(session, used);
+      const scope = { used, state, logOf, wrapping: wraps };
+      return await current.run(scope, () => wrapTurn(wraps, { session, turnStatus, run }));
     },
     async aroundStep(session, step, run) {
       const wraps = wrapping();
-      return await (wraps === null ? run(session.offered) : wrapStep(wraps, { session, step, run }));
+      const used = current.getStore()?.used ?? [];
+      const ownerOf = (tool: string) =>
+        used.find(({ registration }) => registration.tools.has(tool))?.registration.name;
+      return await (wraps === null ? run(session.offered) : wrapStep(wraps, { session, step, ownerOf, run }));
     },
     async aroundToolCall(session, call, run) {
       const wraps = wrapping();
@@ -163,6 +200,12 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
   };
 }
 
-function stackOf(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? String(error)) : String(error);
+/** Each value is made once. */
+function kept<T>(make: (key: string) => T): (key: string) => T {
+  const made = new Map<string, T>();
+  return (key) => {
+    const known = made.get(key) ?? make(key);
+    made.set(key, known);
+    return known;
+  };
 }

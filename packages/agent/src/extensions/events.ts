@@ -1,18 +1,24 @@
 // Events between the extensions of a process.
 //
-//   V1. `emit` waits for all handlers and never fails: a handler that throws is told and keeps nobody from hearing.
+//   V1. `emit` waits for all handlers and never fails: a handler that throws is told and keeps no other from being called.
+//   V2. A handler is code of its own extension, whoever emits (tool's foreign-code.ts).
+
+import { type ForeignCode, runForeign } from "@tessera/tool/run";
 
 export interface Listener {
   readonly extension: string;
-  readonly handle: (payload: unknown) => unknown;
+  readonly handle: (...payload: unknown[]) => unknown;
 }
 
 export interface ExtensionEvents {
   on(name: string, listener: Listener): () => void;
-  emit(name: string, payload: unknown): Promise<void>;
+  emit(name: string, payload: readonly unknown[]): Promise<void>;
 }
 
-export function createEvents(onFault: (extension: string, event: string, error: unknown) => void): ExtensionEvents {
+export function createEvents(
+  foreignOf: (extension: string) => ForeignCode,
+  onFault: (extension: string, event: string, error: unknown) => void,
+): ExtensionEvents {
   const listeners = new Map<string, Set<Listener>>();
   return {
     on(name, listener) {
@@ -24,7 +30,7 @@ export function createEvents(onFault: (extension: string, event: string, error: 
       await Promise.all(
         [...(listeners.get(name) ?? [])].map(async ({ extension, handle }) => {
           try {
-            await handle(payload);
+            await runForeign(foreignOf(extension), () => handle(...payload)); // V2
           } catch (error) {
             onFault(extension, name, error); // V1
           }

@@ -8,6 +8,7 @@ import { errorOf, type ToolResultContent } from "@tessera/protocol";
 import type { RegisteredTool, ToolDefinition, ToolInvocation } from "@tessera/tool";
 import type { CallRequest, PlannedCall } from "@tessera/tool/catalog";
 import type { LocalCallOrder } from "@tessera/tool/run";
+import type { Ending } from "../loop/finish-turn.ts";
 import type { StepEnd } from "../loop/take-step.ts";
 import type { TurnSession } from "../loop/turn-session.ts";
 import type { AgentProfile } from "../profile.ts";
@@ -16,7 +17,8 @@ import type { AgentProfile } from "../profile.ts";
 export type ReplanCall = (request: CallRequest) => PlannedCall;
 
 export interface ExtensionHost {
-  aroundTurn(session: TurnSession, run: () => Promise<void>): Promise<void>;
+  /** `run` takes the turn as far as it can go now; how it is to end is committed when the layers have returned. */
+  aroundTurn(session: TurnSession, run: () => Promise<Ending | null>): Promise<Ending | null>;
   /** `run` takes the step with the tools that are left to offer. */
   aroundStep(
     session: TurnSession,

@@ -1,7 +1,9 @@
 // Extensions: layers around turns, steps and tool calls, and tools of their own.
 
 export type {
+  AgentResponse,
   AgentsApi,
+  ConversationState,
   ExtensionApi,
   ExtensionLogEntry,
   ExtensionModule,
@@ -9,7 +11,8 @@ export type {
   LayeredResult,
   LayerOptions,
   LayerType,
-  MessageAppended,
+  MessageDraft,
+  MessageEvent,
   OnError,
   RuntimeInfo,
   StepContext,

@@ -1,6 +1,7 @@
 // The onion alone: order, and whose fault is whose.
 
 import { systemClock } from "@tessera/engines/system";
+import { foreignCode } from "@tessera/tool/run";
 import { describe, expect, it } from "vitest";
 import { inOrder, type Layer, runOnion } from "./layers.ts";
 
@@ -42,10 +43,26 @@ async function run(
     signal: signal ?? new AbortController().signal,
     refuse: ({ hasRun }, below) => (hasRun ? `refused after ${below}` : "refused"),
     clock: systemClock,
+    foreignOf: (name) => ({ name, onStray: () => undefined }),
     onFault: ({ error }) => void faults.push(String(error)),
   }).catch((error: unknown) => `thrown: ${String(error)}`);
   return { outcome, faults, runs };
 }
+
+it("a layer is foreign code, before next() and after, and what it wraps is not", async () => {
+  const whose: unknown[] = [];
+  const note = () => void whose.push(foreignCode()?.name);
+  const around = layer(async ({ next }) => {
+    note();
+    await next();
+    note();
+  });
+  await run([around, around], async () => {
+    note();
+    return "inside";
+  });
+  expect(whose).toEqual(["ext", "ext", undefined, "ext", "ext"]);
+});
 
 describe("the order of layers", () => {
   it.each([

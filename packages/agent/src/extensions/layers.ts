@@ -9,9 +9,11 @@
 //   L4. The inside has always ended when the onion answers, also if a layer did not wait for it.
 //   L5. A layer that hangs is left behind when its time is up or the turn is stopped. Its time stands still while the
 //       inside runs. What it does later has no effect: its `next()` is refused.
+//   L6. A layer is foreign code; the inside that its `next()` runs is not (tool's foreign-code.ts).
 
 import type { Clock, Timer } from "@tessera/kernel";
 import { CGError } from "@tessera/protocol";
+import { type ForeignCode, runForeign, runOwn } from "@tessera/tool/run";
 import type { LayerType, OnError } from "./api.ts";
 
 export interface Layer {
@@ -46,6 +48,7 @@ export interface Onion<Inside, Shown> {
   readonly clock: Pick<Clock, "after" | "monotonicMs">;
   readonly signal: AbortSignal;
   readonly onFault: (failure: LayerFailure) => void;
+  readonly foreignOf: (extension: string) => ForeignCode;
 }
 
 export function inOrder(layers: readonly Layer[], type: LayerType): Layer[] {
@@ -75,12 +78,14 @@ export async function runOnion<Inside, Shown>(onion: Onion<Inside, Shown>, index
     }
   };
   const next = () => {
-    const shown = enter();
+    const shown = runOwn(enter); // L6
     shown.catch(() => undefined); // a layer that does not look must not end the process
     return shown;
   };
   time.run();
-  const end = await settle(() => layer.run(onion.contextFor(next, layer) as never), time.isUp, onion.signal);
+  const context = onion.contextFor(next, layer) as never;
+  const run = () => runForeign(onion.foreignOf(layer.extension), () => layer.run(context)); // L6
+  const end = await settle(run, time.isUp, onion.signal);
   isOver = true;
   time.pause();
   const inside = below as Promise<Inside> | null;

@@ -1,60 +1,224 @@
-// Messages that a step layer adds to the conversation before the model thinks.
+// Message events of extensions: cards of the turn's output (design §9.2).
 //
-//   E1. A message becomes a card of the turn's output, so it is durable and in every later transcript.
-//   E2. Its id comes from turn, step, extension and order: a step that is taken again after a crash finds it there.
-//   E3. Cards do not change (design promise 6), so of Goondan's events only `append` exists; and only before `next()`, when
-//       every call has its result.
+//   E1. An event is durable when its promise resolves, and seen by the conversation at once. Whoever does not wait for it loses
+//       nothing: what was emitted is written before the step goes on, and before the turn ends.
+//   E2. The id of its card comes from turn, place, extension and order: a step or a stretch that is run again after a crash finds
+//       what its first run emitted, and emits it once.
+//   E3. While a step is at work (the model is asked, its calls are committed and run) an event waits for its end, so that the cards
+//       are in the order in which they count.
+//   E4. An answer that would end the turn is held until its layers have returned. An event behind it writes it first: what was said
+//       before the event is before it in the transcript, too.
+//   E5. A failure is told by the extension's name and rejects the promise; if nobody looks at that, nothing happens. What could not
+//       be written although it should have been fails the stretch, because the conversation here is ahead of the store.
+//   E6. A target that is not there: the event is recorded with E_MESSAGE_TARGET_NOT_FOUND and changes nothing.
 
 import { createHash } from "node:crypto";
-import { errorOf, isJsonObject } from "@tessera/protocol";
+import type { CardDocument, CardDraft } from "@tessera/kernel";
+import { CGError, errorOf, gateJson, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { stackOf } from "@tessera/tool/run";
 import type { TurnSession } from "../loop/turn-session.ts";
-import type { MessageAppended } from "./api.ts";
+import {
+  MESSAGE_EVENT,
+  MESSAGE_ROLES,
+  type StoredEvent,
+  shownMessage,
+  type WrittenMessage,
+} from "../transcript/index.ts";
 
-export function messageEmitter(session: TurnSession, step: number) {
+export interface MessageEvents {
+  /** For the layers around one place of the turn. */
+  at(place: string): (extension: string, event: unknown) => Promise<void>;
+  /** Resolves when everything that was emitted is written, or told (E1). */
+  flush(): Promise<void>;
+  /** E3 */
+  whileAtWork<T>(work: () => Promise<T>): Promise<T>;
+  /** E4. `onKept` is told when the card is written. */
+  holdBack(thought: CardDraft, onKept: () => void): void;
+  /** The answer that was held back becomes a card, although no event came behind it. */
+  keepHeld(): Promise<void>;
+}
+
+interface Waiting {
+  readonly extension: string;
+  readonly card: CardDocument;
+  readonly done: PromiseWithResolvers<void>;
+}
+
+const CARDS_PER_WRITE_MAX = 64;
+const MESSAGE_BYTES_MAX = 512 * 1_024;
+const ID_CHARS_MAX = 256;
+
+export function createMessageEvents(session: TurnSession, onWarning: (warning: string) => void): MessageEvents {
+  const { world, turn } = session;
   const counts = new Map<string, number>();
-  let isOpen = true;
+  const known = new Set(session.cards.map((card) => card.card_id));
+  /** Emitted while the step was at work (E3). */
+  let later: (() => void)[] = [];
+  let atWork = 0;
+  const unwritten: Waiting[] = [];
+  let writing: Promise<void> | null = null;
+  let held: { readonly thought: CardDraft; readonly onKept: () => void } | null = null;
+  let broken: unknown = null;
+
+  function emit(place: string, extension: string, event: unknown): Promise<void> {
+    const done = Promise.withResolvers<void>();
+    done.promise.catch((error: unknown) => tell(extension, error)); // E5
+    const key = JSON.stringify([place, extension]);
+    const count = counts.get(key) ?? 0;
+    counts.set(key, count + 1);
+    const card_id = cardIdOf(turn.agent_turn_id, place, extension, count); // E2
+    const take = () => {
+      if (known.has(card_id)) return done.resolve();
+      try {
+        const stored = readEvent(event);
+        apply({ extension, done, card: cardOf(card_id, extension, stored) });
+      } catch (error) {
+        done.reject(error);
+      }
+    };
+    if (atWork > 0) later.push(take);
+    else take();
+    return done.promise;
+  }
+
+  function apply(waiting: Waiting): void {
+    known.add(waiting.card.card_id);
+    if (held !== null) session.append([documentOf(held.thought)]); // E4
+    session.append([waiting.card]);
+    unwritten.push(waiting);
+    const thought = held;
+    held = null;
+    writing = (writing ?? Promise.resolve()).then(() => write(thought));
+  }
+
+  /** Writes all that waits, with the answer that was held back before it. Never rejects. */
+  async function write(thought: typeof held): Promise<void> {
+    const some = unwritten.splice(0, CARDS_PER_WRITE_MAX);
+    if (some.length === 0 && thought === null) return;
+    const cards = some.map(({ card: { card_id, type, content, metadata } }) => ({ card_id, type, content, metadata }));
+    try {
+      const written = thought === null ? cards : [thought.thought, ...cards];
+      const outcome = await world.kernel.appendCards({ ...turn, cards: written as CardDraft[] });
+      if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the turn takes no messages now");
+      thought?.onKept();
+      for (const { done } of some) done.resolve();
+    } catch (error) {
+      if (!CGError.is(error) || !NOT_OURS.has(error.code)) broken ??= error;
+      for (const { done } of some) done.reject(error);
+    }
+  }
+
+  function tell(extension: string, error: unknown): void {
+    if (CGError.is(error) && error.code === "stale_epoch") return; // the turn is somebody else's
+    const why = CGError.is(error) ? `${error.code}: ${error.message}` : stackOf(error);
+    onWarning(`the extension ${extension}: a message event was not kept: ${why}`);
+  }
+
+  /** E6 */
+  function readEvent(event: unknown): StoredEvent {
+    const stored = storedOf(event);
+    if (!("target_id" in stored) || session.transcript.has(stored.target_id)) return stored;
+    return { ...stored, error: "E_MESSAGE_TARGET_NOT_FOUND" };
+  }
+
+  function cardOf(card_id: string, extension: string, stored: StoredEvent): CardDocument {
+    if ("error" in stored && stored.error !== undefined) {
+      onWarning(`the extension ${extension}: ${stored.error}: no message ${stored.target_id} to ${stored.event}`);
+    }
+    return documentOf({
+      card_id,
+      type: MESSAGE_EVENT,
+      content: { data: stored as unknown as JsonObject },
+      metadata: { extension },
+    });
+  }
+
+  function documentOf(card: CardDraft): CardDocument {
+    const { project_id, agent_id: author_id, agent_turn_id, trace_id } = turn;
+    const { step_id } = card;
+    return {
+      ...card,
+      ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
+      metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
+      created_at: (world.clock.databaseTime() ?? new Date()).toISOString(),
+    } as CardDocument;
+  }
+
   return {
-    close: () => {
-      isOpen = false;
+    at: (place) => (extension, event) => emit(place, extension, event),
+    async flush() {
+      while (unwritten.length > 0) {
+        writing = (writing ?? Promise.resolve()).then(() => write(null));
+        await writing;
+      }
+      await writing;
+      if (broken !== null) throw broken; // E5
     },
-    async emit(extension: string, event: MessageAppended): Promise<void> {
-      if (!isOpen) throw errorOf("conflict", "messages are added before next(), not after it"); // E3
-      const text = textOf(event);
-      const count = counts.get(extension) ?? 0;
-      counts.set(extension, count + 1);
-      const { world, turn } = session;
-      const card_id = cardIdOf(turn.agent_turn_id, step, extension, count);
-      if (session.cards.some((card) => card.card_id === card_id)) return; // E2
-      const { project_id, agent_id: author_id, agent_turn_id, trace_id } = turn;
-      const metadata = { role: "user", extension };
-      const card = { card_id, type: "task.instruction", content: { text }, metadata };
-      const outcome = await world.kernel.appendCards({ ...turn, cards: [card] });
-      if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the message was not added");
-      const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
-      session.append([
-        {
-          ...card,
-          project_id,
-          author_id,
-          metadata: { ...metadata, agent_turn_id, trace_id },
-          tool_calls: null,
-          tool_call_id: null,
-          created_at,
-        },
-      ]);
+    async whileAtWork(work) {
+      atWork += 1;
+      try {
+        return await work();
+      } finally {
+        atWork -= 1;
+        const waited = later;
+        later = [];
+        for (const take of waited) take();
+      }
+    },
+    holdBack(thought, onKept) {
+      held = { thought, onKept };
+    },
+    async keepHeld() {
+      const thought = held;
+      if (thought === null) return;
+      held = null;
+      session.append([documentOf(thought.thought)]);
+      writing = (writing ?? Promise.resolve()).then(() => write(thought));
+      await writing;
     },
   };
 }
 
-function textOf(event: unknown): string {
-  const { type, message } = isJsonObject(event) ? event : {};
-  if (type !== "append") throw errorOf("not_implemented", `a message event ${JSON.stringify(type)} is not supported`); // E3
-  const data = isJsonObject(message) ? message.data : null;
-  const { role, content } = isJsonObject(data) ? data : {};
-  if (role !== "user" || typeof content !== "string" || content.trim() === "") {
-    throw errorOf("bad_request", "a message that is added is the user's, with text: {data: {role: user, content}}");
+/** The turn was stopped, lost, or waits for others. */
+const NOT_OURS: ReadonlySet<string> = new Set(["stale_epoch", "conflict", "not_found"]);
+
+/** Throws what is the extension's mistake. */
+function storedOf(given: unknown): StoredEvent {
+  const event = isJsonObject(given) ? given : {};
+  switch (event.type) {
+    case "append":
+      return { event: "append", message: writtenMessage(event.message) };
+    case "replace":
+      return { event: "replace", target_id: targetId(event.targetId), message: writtenMessage(event.message) };
+    case "remove":
+      return { event: "remove", target_id: targetId(event.targetId) };
+    case "truncate":
+      return { event: "truncate" };
+    default: {
+      const kinds =
+        "{type: append, message}, {type: replace, targetId, message}, {type: remove, targetId} or {type: truncate}";
+      throw errorOf("bad_request", `a message event is ${kinds}`);
+    }
   }
-  return content;
+}
+
+function writtenMessage(given: unknown): WrittenMessage {
+  const { id, data, metadata } = isJsonObject(given) ? given : {};
+  const { role, content } = isJsonObject(data) ? data : {};
+  if (!MESSAGE_ROLES.some((known) => known === role) || content === undefined) {
+    throw errorOf("bad_request", `a message has data: {role, content}; role is ${MESSAGE_ROLES.join(", ")}`);
+  }
+  const isId = typeof id === "string" && id !== "" && id.length <= ID_CHARS_MAX;
+  // As JSON says it: a field that is undefined is none, a date is text.
+  const plain: unknown = JSON.parse(JSON.stringify({ ...(isId ? { id } : {}), data, metadata: metadata ?? {} }));
+  const written = gateJson(plain, { bytesMax: MESSAGE_BYTES_MAX }) as unknown as WrittenMessage;
+  if (shownMessage(written.data) === null) throw errorOf("bad_request", "a message has text, calls or results");
+  return written;
+}
+
+function targetId(given: unknown): string {
+  if (typeof given === "string" && given !== "" && given.length <= ID_CHARS_MAX) return given;
+  throw errorOf("bad_request", "targetId is the id of a message");
 }
 
 /** E2 */

@@ -3,12 +3,13 @@
 //   G1. An extension whose `register` fails has registered nothing, not even a listener: half of one would be worse than none.
 //   G2. A tool is checked like any other when it is registered; the mistake is thrown to whoever registered it.
 
-import { format } from "node:util";
 import type { Clock } from "@tessera/kernel";
 import { BadRequest, errorOf, type JsonValue } from "@tessera/protocol";
 import { defineTool, type RegisteredTool, type ToolHandler } from "@tessera/tool";
-import type { ExtensionApi, ExtensionLogEntry, ExtensionModule, LayerType, OnError } from "./api.ts";
+import { type ForeignCode, ownApi, runForeign } from "@tessera/tool/run";
+import type { ExtensionApi, ExtensionModule, LayerType, OnError } from "./api.ts";
 import type { ExtensionEvents } from "./events.ts";
+import { followingLogger } from "./extension-logger.ts";
 import type { ExtensionState } from "./extension-state.ts";
 import type { Layer } from "./layers.ts";
 
@@ -24,7 +25,9 @@ export interface RegistrationWorld {
   readonly currentState: () => ExtensionState | undefined;
   /** Whose tool this is, if an extension has registered one of the name. */
   readonly ownerOf: (toolName: string) => string | undefined;
-  readonly onLog: (entry: ExtensionLogEntry) => void;
+  /** Of the turn that runs now, or the one for what is printed outside of turns. */
+  readonly currentLog: (extension: string) => Console;
+  readonly foreignOf: (extension: string) => ForeignCode;
   readonly clock: Pick<Clock, "after">;
 }
 
@@ -55,9 +58,6 @@ export async function registerExtension(
     if (current === undefined) throw errorOf("conflict", "api.state is there only while a turn runs");
     return current;
   };
-  const log = (level: ExtensionLogEntry["level"]) => {
-    return (...message: unknown[]) => world.onLog({ extension: name, level, message: format(...message) });
-  };
   const api: ExtensionApi = {
     pipeline: {
       register(type, run, { priority = 0, onError = "fail", timeoutMs = LAYER_MS[type]?.default } = {}) {
@@ -74,7 +74,8 @@ export async function registerExtension(
     },
     tools: {
       register(item, handler) {
-        const tool = defineTool({ ...item, handler: handler as ToolHandler }); // G2
+        const { source: _, ...spec } = item;
+        const tool = defineTool({ ...spec, handler: handler as ToolHandler }); // G2
         const owner = tools.has(tool.name) ? name : world.ownerOf(tool.name);
         if (owner !== undefined) {
           throw errorOf("conflict", `tool ${tool.name} is registered already, by extension ${owner}`);
@@ -82,22 +83,25 @@ export async function registerExtension(
         tools.set(tool.name, tool as unknown as RegisteredTool);
       },
     },
-    state: {
+    state: ownApi({
       get: async () => state().get(name),
-      set: async (value) => await state().set(name, value),
-    },
-    events: {
-      on(event, handler) {
+      set: async (value: JsonValue) => await state().set(name, value),
+    }),
+    events: ownApi({
+      on(event: string, handler: (...payload: unknown[]) => unknown) {
         const off = world.events.on(event, { extension: name, handle: handler });
         listens.push(off);
         return off;
       },
-      emit: (event, payload) => world.events.emit(event, payload),
-    },
-    logger: { debug: log("debug"), info: log("info"), warn: log("warn"), error: log("error") },
+      emit: (event: string, ...payload: unknown[]) => world.events.emit(event, payload),
+    }),
+    logger: followingLogger(() => world.currentLog(name)),
   };
   try {
-    await inTime(module.register(api, config), world.clock);
+    await inTime(
+      runForeign(world.foreignOf(name), () => module.register(api, config)),
+      world.clock,
+    );
   } catch (error) {
     for (const off of listens) off(); // G1
     throw error;

@@ -21,20 +21,37 @@ import {
 } from "@tessera/protocol";
 import { type RegisteredTool, type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { gateArguments, modelTool, type PlannedCall } from "@tessera/tool/catalog";
-import type { LocalCallOrder } from "@tessera/tool/run";
+import { type LocalCallOrder, runOwn } from "@tessera/tool/run";
+import { nextCallOf } from "../loop/call-order.ts";
+import { type Ending, endingByText, thoughtCard } from "../loop/finish-turn.ts";
+import { stepsOf } from "../loop/last-step.ts";
 import type { StepEnd } from "../loop/take-step.ts";
 import type { TurnSession } from "../loop/turn-session.ts";
-import type { LayeredResult, MessageAppended, StepResult, ToolCatalogItem, TurnResult } from "./api.ts";
+import type {
+  ConversationState,
+  LayeredResult,
+  MessageEvent,
+  RuntimeInfo,
+  StepResult,
+  ToolCatalogItem,
+  TurnResult,
+} from "./api.ts";
 import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
 import type { ReplanCall } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
 import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
-import { messageEmitter } from "./message-events.ts";
+import type { MessageEvents } from "./message-events.ts";
+import { type StepTaken, stepResult, thoughtsOf, turnOf, turnResult } from "./turn-view.ts";
 
 export interface Wrapping {
   readonly layers: readonly Layer[];
   readonly onFault: Onion<unknown, unknown>["onFault"];
+  readonly foreignOf: Onion<unknown, unknown>["foreignOf"];
   readonly onWarning: (warning: string) => void;
+  readonly runtime: RuntimeInfo;
+  readonly messages: MessageEvents;
+  /** Of a stretch of the turn, as it began. */
+  readonly conversation: ConversationState;
 }
 
 const MESSAGE_LIMIT = 1_000;
@@ -42,26 +59,29 @@ const CALL_LAYERS_MS_MAX = CALL_DEADLINE_MARGIN_MS / 2;
 const nothingToPutBack = () => () => undefined;
 
 export async function wrapTurn(
-  { layers, onFault }: Wrapping,
-  turn: { session: TurnSession; turnStatus: () => Promise<string>; run: () => Promise<void> },
-): Promise<void> {
+  { layers, onFault, foreignOf, runtime, messages, conversation }: Wrapping,
+  turn: { session: TurnSession; turnStatus: () => Promise<string>; run: () => Promise<Ending | null> },
+): Promise<Ending | null> {
   const { session } = turn;
-  const inputEvent = inputEventOf(session);
+  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata(session.turn.metadata);
   const isResumed = session.cards.length > 0;
-  await runOnion<true, TurnResult>({
+  // A stretch that is run again after a crash begins behind the same thought.
+  const emit = messages.at(`turn from step ${thoughtsOf(session)}`);
+  const { ending } = await runOnion<{ readonly ending: Ending | null }, TurnResult>({
     layers: inOrder(layers, "turn"),
     inside: async () => {
-      await turn.run();
-      return true;
+      await messages.flush();
+      return { ending: await turn.run() };
     },
-    show: async () => ({ turnId: session.turn.agent_turn_id, status: await turn.turnStatus() }),
+    show: async ({ ending }) => turnResult(session, ending, ending === null ? await turn.turnStatus() : ending.status),
     contextFor: (next, { extension }) => ({
-      ...identityOf(session),
-      inputEvent,
+      ...identityOf(session, runtime),
+      inputEvent: { ...inputEvent, source: { ...inputEvent.source, name: runtime.inbound.sourceName } },
       isResumed,
       metadata,
-      conversationState: conversationOf(session),
+      emitMessageEvent: (event: MessageEvent) => emitted(() => emit(extension, event)),
+      conversationState: conversation,
       agents: agentsOf(session, "turn", extension),
       next,
     }),
@@ -74,35 +94,55 @@ export async function wrapTurn(
     clock: session.world.clock,
     signal: session.signal,
     onFault,
+    foreignOf,
   });
+  await messages.flush();
+  return ending;
 }
 
 export async function wrapStep(
-  { layers, onFault, onWarning }: Wrapping,
-  given: { session: TurnSession; step: number; run: (offered: readonly RegisteredTool[]) => Promise<StepEnd> },
+  { layers, onFault, foreignOf, onWarning, runtime, messages, conversation }: Wrapping,
+  given: {
+    session: TurnSession;
+    step: number;
+    ownerOf: (toolName: string) => string | undefined;
+    run: (offered: readonly RegisteredTool[]) => Promise<StepEnd>;
+  },
 ): Promise<StepEnd> {
   const { session, step } = given;
-  const inputEvent = inputEventOf(session);
+  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata();
-  const messages = messageEmitter(session, step);
+  const emit = messages.at(`step ${step}`);
   let catalog: ToolCatalogItem[] = session.offered.map(({ definition }) => {
     const { name, description, parameters } = modelTool(definition);
-    return { name, description, parameters };
+    const owner = given.ownerOf(name);
+    const source =
+      owner === undefined ? ({ type: "config", name } as const) : ({ type: "extension", name: owner } as const);
+    return { name, description, parameters, source };
   });
-  return await runOnion<StepEnd, StepResult>({
+  const before = session.cards.length;
+  const { end, goesOn } = await runOnion<StepTaken, StepResult>({
     layers: inOrder(layers, "step"),
     inside: async () => {
-      messages.close();
-      return await given.run(stillOffered(session, catalog, onWarning));
+      await messages.flush();
+      const end = await messages.whileAtWork(async () => {
+        const taken = await given.run(stillOffered(session, catalog, onWarning));
+        if (typeof taken === "object") holdAnswer(session, messages, taken);
+        return taken;
+      });
+      return { end, goesOn: end === "next" || end === "waits" };
     },
-    show: (outcome) => ({ stepIndex: step, outcome }),
+    show: (taken) => stepResult(session, step, taken, before),
     contextFor: (next, { extension }) => ({
-      ...identityOf(session),
-      turn: { id: session.turn.agent_turn_id, inputEvent },
+      ...identityOf(session, runtime),
+      get turn() {
+        return turnOf(session, inputEvent);
+      },
+      inputEvent,
       stepIndex: step,
       metadata,
-      emitMessageEvent: (event: MessageAppended) => messages.emit(extension, event),
-      conversationState: conversationOf(session),
+      emitMessageEvent: (event: MessageEvent) => emitted(() => emit(extension, event)),
+      conversationState: conversation,
       agents: agentsOf(session, `step ${step}`, extension),
       get toolCatalog() {
         return catalog;
@@ -113,9 +153,14 @@ export async function wrapStep(
       },
       next,
     }),
-    take: taken,
+    take(returned, inside) {
+      const { end, goesOn } = taken(returned, inside);
+      const wanted =
+        isJsonObject(returned) && typeof returned.shouldContinue === "boolean" ? returned.shouldContinue : goesOn;
+      return { end, goesOn: end === "waits" || end === "ended" ? goesOn : wanted };
+    },
     refuse(failure, inside) {
-      if (inside === undefined || inside === "next") throw failedLayer(failure); // W4
+      if (inside === undefined || inside.end === "next") throw failedLayer(failure); // W4
       return inside;
     },
     save: () => {
@@ -128,6 +173,26 @@ export async function wrapStep(
     clock: session.world.clock,
     signal: session.signal,
     onFault,
+    foreignOf,
+  });
+  if (typeof end === "object" && goesOn) await messages.keepHeld(); // it becomes a message like any other
+  await messages.flush();
+  if (typeof end === "object") return goesOn ? "next" : end;
+  return end === "next" && !goesOn ? endingByText(session) : end;
+}
+
+/** A layer may drop the promise: what fails was told (message-events.ts, E5). */
+function emitted(emit: () => Promise<void>): Promise<void> {
+  const kept = runOwn(emit);
+  kept.catch(() => undefined);
+  return kept;
+}
+
+/** What the events of layers are written behind, if there are any. */
+function holdAnswer(session: TurnSession, messages: MessageEvents, ending: Ending): void {
+  if (ending.thought === undefined) return;
+  messages.holdBack(thoughtCard(session.world, ending.thought, ending.step_id), () => {
+    ending.isThoughtKept = true;
   });
 }
 
@@ -144,7 +209,7 @@ export async function wrapToolCall(
   const { session, order, definition } = call;
   const { cards } = session;
   const thought = cards.findLast((card) => card.type === "agent.thought");
-  const stepIndex = cards.filter((card) => card.type === "agent.thought").length - 1;
+  const stepIndex = stepsOf(cards) - 1;
   const { clock } = session.world;
   const begunAt = clock.monotonicMs();
   const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
@@ -172,7 +237,7 @@ export async function wrapRemoteCall(
   if (call.draft.local || call.refusal !== undefined) return call;
   const { draft } = call;
   const order: LocalCallOrder = { ...draft, attempt: 1, mode: "run" };
-  const stepIndex = session.cards.filter((card) => card.type === "agent.thought").length;
+  const stepIndex = stepsOf(session.cards) - (nextCallOf(session.cards)?.call_index ? 1 : 0);
   let planned = call;
   const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
     if (!isSame(args, draft.arguments)) {
@@ -202,7 +267,7 @@ interface Passed {
 }
 
 async function wrapCall(
-  { layers, onFault }: Wrapping,
+  { layers, onFault, foreignOf, runtime }: Wrapping,
   session: TurnSession,
   order: LocalCallOrder,
   stepIndex: number,
@@ -220,7 +285,7 @@ async function wrapCall(
     },
     show: ({ shown }) => shown,
     contextFor: (next) => ({
-      ...identityOf(session),
+      ...identityOf(session, runtime),
       stepIndex,
       toolName: order.tool_name,
       toolCallId: order.tool_call_id,
@@ -258,6 +323,7 @@ async function wrapCall(
     clock: session.world.clock,
     signal: session.signal,
     onFault,
+    foreignOf,
   });
 }
 
@@ -309,10 +375,6 @@ function stillOffered(
   const known = offered.filter(({ definition }) => names.delete(definition.tool_name));
   if (names.size > 0) onWarning(`extensions cannot offer what the agent may not call: ${[...names].join(", ")}`);
   return known;
-}
-
-function conversationOf({ transcript }: TurnSession) {
-  return { messages: transcript.messages() };
 }
 
 /** Both are what JSON can say, in the order in which it was written. */

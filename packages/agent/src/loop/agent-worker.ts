@@ -10,6 +10,8 @@
 //   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
 //       an error that leaves this in doubt it is claimed again, from its last commit. A lease that has run out and may yet be
 //       renewed leaves it in doubt as well.
+//   W5. A wakeup for an agent whose turn runs here may mean that an answer came in: the turn looks for it before its next step.
+//       One that nobody hears here is found when the turn ends (kernel's 34_conversations.sql).
 
 import { keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
 import { durableOfProject, getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";
@@ -17,6 +19,7 @@ import { createProjectTools } from "@tessera/tool/catalog";
 import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
 import { createBoxShelf } from "./box-shelf.ts";
+import { createConversations } from "./conversation.ts";
 import { type LentPlace, lentPlace } from "./lent-place.ts";
 import { readBox } from "./turn-session.ts";
 import { workOnTurn } from "./work-on-turn.ts";
@@ -50,6 +53,13 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     isDraining: () => isDraining,
     tools: createProjectTools(kernel.reads, onWarning),
     boxes: createBoxShelf((projectId, boxId, from) => readBox(options, projectId, boxId, from)),
+    conversations: createConversations(kernel),
+    wasRung({ project_id, agent_id }) {
+      const state = agents.get(`${project_id}/${agent_id}`);
+      const isRung = state?.isRung ?? false;
+      if (state !== undefined) state.isRung = false;
+      return isRung;
+    },
     runtimeFor(caller, signal) {
       const place = agents.get(`${caller.project_id}/${caller.agent_id}`)?.place;
       return createAgentRuntime({
@@ -61,8 +71,8 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   const stopping = new AbortController();
   const counts = new Map<string, number>();
   let isDraining = false;
-  /** Agents at work here, whether their bell rang meanwhile (W1), and their turn's place (W2). */
-  const agents = new Map<string, { isDirty: boolean; place?: LentPlace }>();
+  /** Agents at work here, whether their bell rang meanwhile (W1), since their turn last asked (W5), and their turn's place (W2). */
+  const agents = new Map<string, { isDirty: boolean; isRung: boolean; place?: LentPlace }>();
   const running = new Set<Promise<void>>();
 
   function wake(projectId: string, agentId: string): void {
@@ -75,9 +85,10 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     const busy = agents.get(key);
     if (busy !== undefined) {
       busy.isDirty = true;
+      busy.isRung = true;
       return;
     }
-    const state: { isDirty: boolean; place?: LentPlace } = { isDirty: true };
+    const state: { isDirty: boolean; isRung: boolean; place?: LentPlace } = { isDirty: true, isRung: false };
     agents.set(key, state);
     await slots.take(); // W2
     const place = lentPlace(slots);

@@ -10,6 +10,7 @@
 //   B4. Kept cards are frozen: many sessions read the same ones.
 
 import type { CardDocument } from "@tessera/kernel";
+import { frozen } from "./frozen.ts";
 
 export type PlacedCard = CardDocument & { readonly pos: number };
 
@@ -17,8 +18,8 @@ export type PlacedCard = CardDocument & { readonly pos: number };
 export type ReadCards = (projectId: string, boxId: string, from: number) => Promise<readonly PlacedCard[]>;
 
 export interface BoxShelf {
-  /** All cards of a box, in order. */
-  read(projectId: string, boxId: string): Promise<PlacedCard[]>;
+  /** The cards of a box from a position on, in order. */
+  read(projectId: string, boxId: string, start?: number): Promise<PlacedCard[]>;
 }
 
 /** Below it a box is read in one small page, which costs less than the rest of a step. */
@@ -53,21 +54,21 @@ export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MA
   }
 
   return {
-    async read(projectId, boxId) {
-      const name = `${projectId}/${boxId}`;
+    async read(projectId, boxId, start = 0) {
+      const name = `${projectId}/${boxId}/${start}`;
       const last = shelf.get(name)?.cards.at(-1);
-      let read = await readCards(projectId, boxId, last?.pos ?? 0);
+      let read = await readCards(projectId, boxId, last?.pos ?? start);
       const kept = take(name);
       const isSame = last === undefined || (read[0]?.card_id === last.card_id && kept.cards.at(-1) === last);
       if (!isSame) {
         kept.cards.length = 0; // B2, or another reader was here meanwhile
         kept.bytes = 0;
-        read = await readCards(projectId, boxId, 0);
+        read = await readCards(projectId, boxId, start);
       }
-      const news = read.filter(({ pos }) => pos >= kept.cards.length);
+      const news = read.filter(({ pos }) => pos >= start + kept.cards.length);
       const whole = [...kept.cards, ...news];
       for (const card of news) {
-        if (card.pos !== kept.cards.length) break; // B1
+        if (card.pos !== start + kept.cards.length) break; // B1
         kept.cards.push(frozen(card));
         kept.bytes += JSON.stringify(card).length;
       }
@@ -75,11 +76,4 @@ export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MA
       return whole;
     },
   };
-}
-
-/** B4 */
-function frozen<T>(value: T): T {
-  if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
-  for (const part of Object.values(value)) frozen(part);
-  return Object.freeze(value);
 }

@@ -7,39 +7,44 @@
 import { BadRequest, buildErrorResultFromException, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
 import type { ModelAnswer, ModelToolCall } from "../model-port.ts";
 import { requiredFields } from "../transcript/index.ts";
-import { finishWith } from "./finish-turn.ts";
+import { type Ending, NO_CONTENT } from "./finish-turn.ts";
 import { calledTools } from "./last-step.ts";
 import { readSubmission } from "./submit-result.ts";
 import type { StepEnd } from "./take-step.ts";
 import type { TurnSession } from "./turn-session.ts";
 
-interface Ending {
+interface Answered {
   readonly answer: ModelAnswer;
   readonly step_id: string;
 }
 
-const NO_CONTENT = "(no content)";
-
-export async function endByAnswer(session: TurnSession, { answer, step_id }: Ending): Promise<StepEnd> {
+export async function endByAnswer(session: TurnSession, { answer, step_id }: Answered): Promise<StepEnd> {
   const reminder = reminderOf(session);
   if (reminder !== null) return await remind(session, { answer, step_id }, reminder);
   const text = answer.text === "" ? NO_CONTENT : answer.text;
-  await finishWith(session, { status: "success", step_id, thought: answer, content: { text } });
-  return "ended";
+  return { status: "success", step_id, thought: answer, content: { text } };
 }
 
 /** The refusal of a submission that cannot be taken, or how the step ended. */
-export async function endBySubmission(
+export function endBySubmission(
   session: TurnSession,
-  { answer, step_id, submission }: Ending & { readonly submission: ModelToolCall },
-): Promise<{ readonly end: StepEnd } | { readonly refusal: ToolResultContent }> {
+  {
+    answer,
+    step_id,
+    submission,
+    callsLeft,
+  }: Answered & {
+    readonly submission: ModelToolCall;
+    /** Of its message, with this one. */
+    readonly callsLeft: number;
+  },
+): { readonly end: Ending } | { readonly refusal: ToolResultContent } {
   try {
     const required = requiredFields(session.context).map((field) => field.name);
-    const fields = readSubmission(submission.arguments, required, answer.tool_calls.length);
+    const fields = readSubmission(submission.arguments, required, callsLeft);
     const reminder = requiredToolsReminder(session);
     if (reminder !== null) throw new BadRequest(reminder);
-    await finishWith(session, { status: "success", step_id, thought: answer, content: { data: { fields } } });
-    return { end: "ended" };
+    return { end: { status: "success", step_id, thought: answer, content: { data: { fields } } } };
   } catch (error) {
     if (!CGError.is(error) || error.http !== 400) throw error;
     return { refusal: { ...buildErrorResultFromException(error), after_execution: "suspend" } }; // E2
@@ -64,7 +69,7 @@ function requiredToolsReminder({ profile, cards }: TurnSession): string | null {
 }
 
 /** E1. The thought is kept, so that the model sees what it said and why that was not enough. */
-async function remind(session: TurnSession, { answer, step_id }: Ending, text: string): Promise<StepEnd> {
+async function remind(session: TurnSession, { answer, step_id }: Answered, text: string): Promise<StepEnd> {
   const { world, turn } = session;
   const cards = [
     { card_id: world.ids.mint("card"), type: "agent.thought", content: { text: answer.text }, step_id },

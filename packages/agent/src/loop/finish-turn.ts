@@ -4,7 +4,7 @@
 //   F2. A turn that no answer of its agent ended gets a fallback deliverable that says why (reference §4.2).
 //   F3. A deliverable that the store refuses is replaced by one that says so: no turn stays open because of what was said in it.
 
-import type { Json, JsonObject } from "@tessera/kernel";
+import type { CardDraft, Json, JsonObject } from "@tessera/kernel";
 import {
   type CGError,
   type ErrorCode,
@@ -19,14 +19,19 @@ import { stateMessage, stepMessage } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
 import type { LoopWorld, Turn } from "./world.ts";
 
+/** Where a turn ends without a word. */
+export const NO_CONTENT = "(no content)";
 const OUTPUT_BYTES_MAX = 512 * 1_024;
 const EXCERPT_CHARS_MAX = 4_000;
 
-interface Ending {
+/** How a turn is to end. It is committed when the layers around the turn have returned. */
+export interface Ending {
   readonly status: ResultStatus;
   readonly step_id: string;
   /** The last message of the model, kept as a card before the deliverable. */
   readonly thought?: ModelAnswer;
+  /** The card of the thought is written already. */
+  isThoughtKept?: boolean;
   readonly content: JsonObject;
   readonly error_code?: string;
   readonly error_message?: string;
@@ -37,10 +42,10 @@ export async function finishWith(session: TurnSession, ending: Ending): Promise<
 }
 
 /** All results are in and one of them ends the turn: the first failing one decides how (reference §6.4). */
-export async function finishByResults(
+export function endingByResults(
   session: TurnSession,
   results: readonly { readonly tool_name: string; readonly content: ToolResultContent }[],
-): Promise<void> {
+): Ending {
   const failing = results.find(({ content }) => content.status !== "success");
   const status = failing?.content.status ?? "success";
   const error = failing?.content.error ?? null;
@@ -49,7 +54,7 @@ export async function finishByResults(
     status: content.status,
     result: isWithheld({ ...content }) ? null : content.result,
   }));
-  await finish(session.world, session.turn, {
+  return {
     status,
     step_id: session.turn.step_id ?? session.world.ids.mint("step"),
     content: fallback({
@@ -61,25 +66,32 @@ export async function finishByResults(
       session,
     }),
     ...(error === null ? {} : { error_code: error.code, error_message: error.message }),
-  });
+  };
 }
 
 /** Where something else than a model decides (world.ts), it also says what the result is. */
-export async function finishByMind(
+export function endingByMind(
   { world, turn }: TurnSession,
   { status, content, error }: NonNullable<ReturnType<NonNullable<LoopWorld["mind"]>["endOf"]>>,
-): Promise<void> {
-  await finish(world, turn, {
+): Ending {
+  return {
     status,
     step_id: turn.step_id ?? world.ids.mint("step"),
     content,
     ...(error === null ? {} : { error_code: error.code, error_message: error.message }),
-  });
+  };
 }
 
-export async function finishBySteps(session: TurnSession): Promise<void> {
-  const { world, turn, profile } = session;
-  await finish(world, turn, {
+/** An extension lets the turn go no further: what its last step said is handed over. */
+export function endingByText({ cards, turn, world }: TurnSession): Ending {
+  const { text } = cards.findLast((card) => card.type === "agent.thought")?.content ?? {};
+  const content = { text: typeof text === "string" && text !== "" ? text : NO_CONTENT };
+  return { status: "success", step_id: turn.step_id ?? world.ids.mint("step"), content };
+}
+
+export function endingBySteps(session: TurnSession): Ending {
+  const { world, profile } = session;
+  return {
     status: "partial",
     step_id: world.ids.mint("step"),
     content: fallback({
@@ -92,7 +104,7 @@ export async function finishBySteps(session: TurnSession): Promise<void> {
     }),
     error_code: "max_steps_reached",
     error_message: `the turn used up its ${profile.max_steps} steps before it finished`,
-  });
+  };
 }
 
 export async function failTurn(world: LoopWorld, turn: Turn, error: CGError): Promise<void> {
@@ -107,19 +119,8 @@ export async function failTurn(world: LoopWorld, turn: Turn, error: CGError): Pr
 
 async function finish(world: LoopWorld, turn: Turn, ending: Ending): Promise<void> {
   const { kernel, ids } = world;
-  const { status, step_id, thought, content, error_code, error_message } = ending;
-  const cards =
-    thought === undefined
-      ? []
-      : [
-          {
-            card_id: ids.mint("card"),
-            type: "agent.thought",
-            content: { text: thought.text },
-            step_id,
-            metadata: usageOf(thought),
-          },
-        ];
+  const { status, step_id, thought, isThoughtKept, content, error_code, error_message } = ending;
+  const cards = thought === undefined || isThoughtKept === true ? [] : [thoughtCard(world, thought, step_id)];
   const phase = status === "failed" || status === "canceled" ? "failed" : "completed";
   const outcome = await kernel.finishTurn(
     {
@@ -151,6 +152,12 @@ async function finishAnyhow(world: LoopWorld, turn: Turn, code: ErrorCode): Prom
     error_message: message,
   });
   if (outcome.outcome === "rejected" && outcome.code !== "stale_epoch") throw errorOf(outcome.code, message);
+}
+
+/** Of an answer without calls. */
+export function thoughtCard({ ids }: Pick<LoopWorld, "ids">, thought: ModelAnswer, step_id: string): CardDraft {
+  const card_id = ids.mint("card");
+  return { card_id, type: "agent.thought", content: { text: thought.text }, step_id, metadata: usageOf(thought) };
 }
 
 function usageOf({ provider, model, finish_reason, usage, response_cost }: ModelAnswer): JsonObject {

@@ -2,9 +2,10 @@
 
 import type { CardDocument } from "@tessera/kernel";
 import { type AfterExecution, effectiveAfterExecution, isJsonObject, type ToolResultContent } from "@tessera/protocol";
+import { beginsStep } from "./call-order.ts";
 
 export interface LastStep {
-  /** Thoughts so far: how many steps the turn has taken. */
+  /** How many steps the turn has taken. */
   readonly steps: number;
   /** Of the last step's calls, in call order. */
   readonly results: readonly { readonly tool_name: string; readonly content: ToolResultContent }[];
@@ -13,7 +14,7 @@ export interface LastStep {
 }
 
 export function lastStepOf(cards: readonly CardDocument[]): LastStep {
-  const steps = cards.filter((card) => card.type === "agent.thought").length;
+  const steps = stepsOf(cards);
   const at = cards.findLastIndex((card) => card.type === "agent.thought");
   const order = callOrder(cards[at]);
   const results = cards
@@ -30,6 +31,11 @@ export function lastStepOf(cards: readonly CardDocument[]): LastStep {
       effectiveAfterExecution({ result: content.result, explicit: content.after_execution }) === "terminate",
   );
   return { steps, results, afterExecution: ends ? "terminate" : "suspend" };
+}
+
+/** Thoughts so far, without those that go on with the calls of a message. */
+export function stepsOf(cards: readonly CardDocument[]): number {
+  return cards.filter((card) => card.type === "agent.thought" && beginsStep(card)).length;
 }
 
 function callOrder(thought: CardDocument | undefined): string[] {

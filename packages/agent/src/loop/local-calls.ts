@@ -101,7 +101,7 @@ export async function runMixedLocals(
         if (session.signal.aborted) return; // L5
         await report(session, { tool_call_id: call.tool_call_id, content }, outcome.capability);
       }),
-    ).then(() => undefined);
+    ).then(() => null);
   try {
     await (world.extensions === undefined ? runAll() : world.extensions.aroundTurn(session, runAll));
   } catch (error) {
@@ -209,6 +209,7 @@ async function run(
     ...step,
     agent_name: session.agentName,
     instance_key: session.instanceKey,
+    ...(session.workdir === null ? {} : { workdir: session.workdir }),
   };
   const call = (args: unknown) =>
     runInvocation(world, { ...order, arguments: args }, context, definition, session.signal);

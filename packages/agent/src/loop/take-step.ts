@@ -5,6 +5,8 @@
 //   P3. A model that names a call id already taken gets ours instead, and the step is committed with those.
 //   P4. What a model wrote becomes text that the store takes (no NUL, no half of a pair, not longer than a card) before it is
 //       used: a thought that cannot be stored would stop its turn.
+//   P5. An agent that asked for it has the calls of a message made one after the other (call-order.ts): the model is asked
+//       again only when all of them have been made.
 
 import type { CallDraft } from "@tessera/kernel";
 import { CALLS_PER_STEP_MAX, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
@@ -12,7 +14,9 @@ import { modelTool, type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import type { ModelAnswer, ModelCall, ModelToolCall } from "../model-port.ts";
 import { activeSpanId, activeTraceparent, traceChat } from "../telemetry/telemetry.ts";
 import { offeredForBudget, renderSystemPrompt, requiredFields } from "../transcript/index.ts";
+import { keepOrder, nextCallOf, type OrderedCall } from "./call-order.ts";
 import { endByAnswer, endBySubmission } from "./end-turn.ts";
+import type { Ending } from "./finish-turn.ts";
 import { type CommittedStep, runStepLocals, sendReportsOfLocals } from "./local-calls.ts";
 import { cardsOfStep } from "./step-cards.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
@@ -21,15 +25,17 @@ import type { TurnSession } from "./turn-session.ts";
 
 const TEXT_CHARS_MAX = 256 * 1_024;
 
-/** `next`: all results are in, think again. `waits`: others have the calls. `ended`: the turn is over, or not ours. */
-export type StepEnd = "next" | "waits" | "ended";
+/** `next`: all results are in, think again. `waits`: others have the calls. `ended`: the turn is not ours any more. An Ending:
+ *  the turn is to end so. */
+export type StepEnd = "next" | "waits" | "ended" | Ending;
 
 export async function takeStep(session: TurnSession, step: number): Promise<StepEnd> {
   const { world, turn } = session;
   const step_id = world.ids.mint("step");
+  const next = nextCallOf(session.cards);
   tell(world, [
     stepMessage(turn, world.ids, step_id, "started"),
-    stateMessage(turn, world, "running", { activity: "thinking" }),
+    stateMessage(turn, world, "running", { activity: next === null ? "thinking" : "executing_tool" }),
   ]); // P1
   const stepsLeft = session.profile.max_steps - step;
   // What is offered is also all that may be called (faults T6): a last step can only end the turn.
@@ -40,6 +46,7 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
     return thinkAndAct({ ...session, offered }, step, step_id);
   };
   try {
+    if (next !== null) return await actOn(session, next.answer, step_id, next); // P5
     return await (world.extensions === undefined ? run() : world.extensions.aroundStep(session, step, run));
   } catch (error) {
     tell(world, [
@@ -52,16 +59,34 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
 async function thinkAndAct(session: TurnSession, step: number, step_id: string): Promise<StepEnd> {
   const answer = await think(session, step, step_id);
   if (session.signal.aborted) return "ended";
+  const isOrdered = session.profile.tool_calls === "sequential" && answer.tool_calls.length > 1;
+  if (!isOrdered) return await actOn(session, answer, step_id);
+  const first = await keepOrder(session, answer, step_id); // P5
+  return first === null ? "ended" : await actOn(session, first.answer, step_id, first);
+}
+
+async function actOn(
+  given: TurnSession,
+  answer: ModelAnswer,
+  step_id: string,
+  ordered: OrderedCall | null = null,
+): Promise<StepEnd> {
+  const name = answer.tool_calls[0]?.name;
+  const session =
+    ordered === null || ordered.isOffered
+      ? given
+      : { ...given, offered: given.offered.filter(({ definition }) => definition.tool_name !== name) };
   const submission = answer.tool_calls.find((call) => call.name === SUBMIT_RESULT.tool_name);
   const isOffered = session.offered.some(({ definition }) => definition === SUBMIT_RESULT);
   if (answer.tool_calls.length === 0) return await endByAnswer(session, { answer, step_id });
   let refused: ToolResultContent | null = null;
   if (submission !== undefined && isOffered) {
-    const taken = await endBySubmission(session, { answer, submission, step_id });
+    const callsLeft = ordered?.callsLeft ?? answer.tool_calls.length;
+    const taken = endBySubmission(session, { answer, submission, step_id, callsLeft });
     if ("end" in taken) return taken.end;
     refused = taken.refusal;
   }
-  const committed = await commitCalls(session, answer, step_id, refused);
+  const committed = await commitCalls(session, { answer, ordered }, step_id, refused);
   if (committed === null) return "ended";
   return await act(session, committed);
 }
@@ -100,7 +125,7 @@ async function think(session: TurnSession, step: number, step_id: string): Promi
 /** Commit point A. Null: the turn is no longer ours. */
 async function commitCalls(
   session: TurnSession,
-  answer: ModelAnswer,
+  { answer, ordered }: { readonly answer: ModelAnswer; readonly ordered: OrderedCall | null },
   step_id: string,
   refusedSubmission: ToolResultContent | null,
 ): Promise<CommittedStep | null> {
@@ -114,7 +139,10 @@ async function commitCalls(
     const thought = {
       card_id: world.ids.mint("card"),
       content: { text: answer.text },
-      metadata: thoughtMetadata(answer, planned.length - kept.length),
+      metadata: {
+        ...thoughtMetadata(answer, ordered?.dropped ?? planned.length - kept.length),
+        ...(ordered === null ? {} : { calls_card_id: ordered.calls_card_id, call_index: ordered.call_index }),
+      },
     };
     const calls = kept.map(({ draft }) => ({ ...draft, card_id: world.ids.mint("card") }));
     const outcome = await world.kernel.suspendOnCalls({ ...turn, step_id, thought, calls: calls as CallDraft[] });
@@ -155,7 +183,8 @@ function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsA
       code !== null || definition === SUBMIT_RESULT || world.isHosted(definition.tool_name),
     digestOf: (definition) => world.tools.digestOf(definition),
   });
-  const who = { agent_name: session.agentName, instance_key: session.instanceKey };
+  const workdir = session.workdir === null ? {} : { workdir: { ...session.workdir } };
+  const who = { agent_name: session.agentName, instance_key: session.instanceKey, ...workdir };
   const span_id = activeSpanId();
   const span = span_id === undefined ? {} : { span_id };
   return planned.map((call) => ({

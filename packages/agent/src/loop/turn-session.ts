@@ -6,12 +6,12 @@
 //       (box-shelf.ts).
 
 import { type CardDocument, watchTurn } from "@tessera/kernel";
-import { errorOf, isJsonObject } from "@tessera/protocol";
+import { errorOf, isJsonObject, readSharedWorkdir, type SharedWorkdir } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
 import { INTERNAL_TOOL_DEFINITIONS, type ToolCatalog } from "@tessera/tool/catalog";
 import { requireNone } from "../extensions/extension-host.ts";
-import type { AgentProfile } from "../profile.ts";
-import { createTranscript, type Transcript } from "../transcript/index.ts";
+import { type AgentProfile, MEMORY_DEFAULT } from "../profile.ts";
+import { createTranscript, type EarlierTurn, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
 import type { LoopWorld, Turn } from "./world.ts";
 
@@ -21,12 +21,16 @@ export interface TurnSession {
   readonly profile: AgentProfile;
   readonly agentName: string;
   readonly instanceKey: string;
+  /** Of an instance that was spawned with a directory. */
+  readonly workdir: SharedWorkdir | null;
   readonly transcript: Transcript;
   /** This turn's output so far, in order. */
   readonly cards: CardDocument[];
   readonly context: readonly CardDocument[];
   /** What the steps of this turn may offer; extensions change it per step. */
   readonly offered: readonly RegisteredTool[];
+  /** Whether answers to requests that were not waited for are to be taken in before the next step. */
+  hasAnswers(): boolean;
   /** Aborted when the turn was stopped, lost, or this process goes away. */
   readonly signal: AbortSignal;
   append(cards: readonly CardDocument[]): void;
@@ -38,31 +42,38 @@ const PAGE = 500;
 export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
   const { project_id, context_box_id } = turn;
   // Asked for together, so that they are read in one round, with those of other turns (kernel's gathered-reads.ts).
-  const [profile, output, context, catalog, roster] = await Promise.all([
-    world.mind?.profileOf(turn) ?? readProfile(world, turn),
-    world.boxes.read(project_id, turn.output_box_id),
+  const [{ profile, earlier }, output, context, catalog, roster] = await Promise.all([
+    readMemory(world, turn),
+    world.boxes.read(project_id, turn.output_box_id, turn.box_start),
     context_box_id === null ? [] : world.boxes.read(project_id, context_box_id),
     world.tools.catalogOf(project_id),
     world.kernel.reads.agent(project_id, turn.agent_id),
   ]);
-  const earlier = output.filter((card) => card.pos < turn.box_start);
-  const cards: CardDocument[] = output.filter((card) => card.pos >= turn.box_start);
+  // Others may write into the box, too: a turn that is stopped in the queue leaves its deliverable there.
+  const cards: CardDocument[] = output.filter((card) => card.metadata.agent_turn_id === turn.agent_turn_id);
   const offered = await offerTools(world, catalog, profile);
   const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
   const watch = watchTurn(turn, { ...world, stopping });
   const transcript = createTranscript({ earlier, context, current: cards });
   const known = new Set(cards.map((card) => card.card_id));
+  let answersWaiting = turn.answers_waiting;
   return {
     world,
     turn,
     profile,
     agentName: typeof metadata.agent_name === "string" ? metadata.agent_name : profile.name,
     instanceKey: typeof metadata.instance_key === "string" ? metadata.instance_key : turn.agent_id,
+    workdir: readSharedWorkdir(metadata.workdir),
     transcript,
     cards,
     context,
     offered,
     signal: watch.signal,
+    hasAnswers() {
+      const hasSome = answersWaiting > 0 || world.wasRung(turn);
+      answersWaiting = 0;
+      return hasSome;
+    },
     append(added) {
       // What the kernel settled before this worker came was read with the box already.
       const news = added.filter((card) => !known.has(card.card_id));
@@ -72,6 +83,16 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
     },
     close: () => watch.release(),
   };
+}
+
+/** The profile, and what its memory holds. Something else than a model reads no transcript. */
+async function readMemory(
+  world: LoopWorld,
+  turn: Turn,
+): Promise<{ readonly profile: AgentProfile; readonly earlier: readonly EarlierTurn[] }> {
+  if (world.mind !== undefined) return { profile: world.mind.profileOf(turn), earlier: [] };
+  const profile = await readProfile(world, turn);
+  return { profile, earlier: await world.conversations.before(turn, profile.memory ?? MEMORY_DEFAULT) };
 }
 
 async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> {

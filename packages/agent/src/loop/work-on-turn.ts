@@ -8,7 +8,8 @@
 import { isStorageError, unwatched } from "@tessera/kernel";
 import { CGError, errorOf } from "@tessera/protocol";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
-import { failTurn, finishByMind, finishByResults, finishBySteps } from "./finish-turn.ts";
+import { nextCallOf } from "./call-order.ts";
+import { type Ending, endingByMind, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
 import { lastStepOf } from "./last-step.ts";
 import { runMixedLocals, runOpenLocals } from "./local-calls.ts";
 import { takeStep } from "./take-step.ts";
@@ -55,7 +56,10 @@ async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSigna
       agentName: session.agentName,
       parentOf: async () =>
         (await world.kernel.reads.turn(outcome.project_id, outcome.agent_turn_id))?.parent_traceparent,
-      work: () => (extensions === undefined ? run() : extensions.aroundTurn(session, run)),
+      work: async () => {
+        const ending = await (extensions === undefined ? run() : extensions.aroundTurn(session, run));
+        if (ending !== null) await finishWith(session, ending);
+      },
     });
   } catch (error) {
     if (session.signal.aborted) return; // T2: stopped, lost, or going away
@@ -65,25 +69,37 @@ async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSigna
   }
 }
 
-async function runTurn(session: TurnSession, taken: Turn): Promise<void> {
+/** How the turn is to end; null: it waits, or is no longer ours. */
+async function runTurn(session: TurnSession, taken: Turn): Promise<Ending | null> {
   if (taken.state === "resumed") countResumed(session.cards);
   // A step that lost its worker: what is open is run, and what the kernel settled meanwhile is applied, even if that is all.
   const isStepOpen =
     (taken.local_calls ?? []).length > 0 || (taken.state === "started" && (taken.results ?? []).length > 0);
   if (isStepOpen) {
     const isOurs = await runOpenLocals(session, taken.local_calls ?? []);
-    if (!isOurs) return;
+    if (!isOurs) return null;
   }
   for (;;) {
-    if (session.signal.aborted || session.world.isDraining()) return; // the next worker goes on from here
+    if (session.signal.aborted || session.world.isDraining()) return null; // the next worker goes on from here
     const last = lastStepOf(session.cards);
     const end = last.steps === 0 ? null : (session.world.mind?.endOf(last) ?? null);
-    if (end !== null) return await finishByMind(session, end);
-    if (last.afterExecution === "terminate") return await finishByResults(session, last.results);
-    if (last.steps >= session.profile.max_steps) return await finishBySteps(session);
+    if (end !== null) return endingByMind(session, end);
+    if (last.afterExecution === "terminate") return endingByResults(session, last.results);
+    const areCallsLeft = nextCallOf(session.cards) !== null;
+    if (last.steps >= session.profile.max_steps && !areCallsLeft) return endingBySteps(session);
+    if (!areCallsLeft && session.hasAnswers() && !(await takeAnswers(session))) return null;
     const step = await takeStep(session, last.steps);
-    if (step !== "next") return;
+    if (typeof step === "object") return step;
+    if (step !== "next") return null;
   }
+}
+
+/** False: the turn is no longer ours. */
+async function takeAnswers(session: TurnSession): Promise<boolean> {
+  const outcome = await session.world.kernel.takeAnswers(session.turn);
+  if (outcome.outcome === "accepted") session.append(outcome.cards);
+  else if (outcome.code !== "stale_epoch") throw errorOf(outcome.code, "the answers that came in could not be taken");
+  return outcome.outcome === "accepted";
 }
 
 /** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more

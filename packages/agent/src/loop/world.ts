@@ -9,6 +9,7 @@ import type { ModelAnswer, ModelPort } from "../model-port.ts";
 import type { AgentProfile } from "../profile.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import type { BoxShelf } from "./box-shelf.ts";
+import type { Conversations } from "./conversation.ts";
 import type { LastStep } from "./last-step.ts";
 
 /** A turn that this worker holds. */
@@ -61,6 +62,9 @@ export interface LoopWorld extends AgentWorkerOptions {
   readonly tools: ProjectTools;
   /** Where the cards of turns are read. */
   readonly boxes: BoxShelf;
+  readonly conversations: Conversations;
+  /** Whether a wakeup of this agent came while its turn ran here, since it was last asked. */
+  readonly wasRung: (agent: { readonly project_id: string; readonly agent_id: string }) => boolean;
   readonly onWarning: (warning: string) => void;
 }
 

@@ -5,10 +5,12 @@
 //   A3. An attempt that fails after it streamed is asked again like any other. Its chunks were progress; the answer is
 //       what counts. The operator is told.
 //   A4. What is thrown is `canceled`, or `model_failed` with {provider, model, status?, retryable, attempts}.
+//   A5. The client is foreign code (tool's foreign-code.ts): what it leaves behind is told, without keys and prompts.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { Clock } from "@tessera/kernel/ports";
 import { type CGError, errorOf } from "@tessera/protocol";
+import { type ForeignCode, runForeign } from "@tessera/tool/run";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
 import { readApiKey } from "./api-key.ts";
 import { watchAttempt } from "./attempt-watch.ts";
@@ -75,11 +77,19 @@ async function attemptOnce(
   let consumerFault: { readonly error: unknown } | null = null;
   const onWarning = (warning: string) =>
     options.warnOnce(key === undefined ? warning : warning.replaceAll(key, "[key]"));
+  const client: ForeignCode = {
+    name: `the client of model ${call.model.model}`,
+    onStray: (error) =>
+      options.warn(`its client left a failure behind that nobody awaited: it ${readFailure(error, phase, key).text}`), // A5
+  };
   try {
     key = readApiKey(call.model, options.env);
-    const { model, optionsName } = await openProvider(call.model, key, watch.fetch);
+    const { model, optionsName } = await runForeign(client, () => openProvider(call.model, key, watch.fetch));
     const request = requestOf(call, settings, optionsName, watch.signal);
-    const { stream } = await orAborted(model.doStream(request), watch.signal);
+    const { stream } = await orAborted(
+      runForeign(client, () => model.doStream(request)),
+      watch.signal,
+    );
     phase = "stream";
     const answer = await readAnswer(stream, {
       signal: watch.signal,

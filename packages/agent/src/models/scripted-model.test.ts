@@ -118,6 +118,13 @@ describe("placeholders", () => {
     expect((await ask([say(text)], step).answer).text).toBe(expected);
   });
 
+  it("fill in what users said earlier, oldest first, without what they say now", async () => {
+    const history = [user("Ann"), called("a"), result("a", 1), user("Bob"), user("now")];
+    const said = (text: string) => ask([say(text)], history).answer.then((answer) => answer.text);
+    expect(await said("{{earlier}} {{earlier.1}} {{input}}")).toBe('["Ann","Bob"] Bob now');
+    expect((await ask([say("{{earlier}}")], [user("now")]).answer).text).toBe("[]");
+  });
+
   it("are not read again in what was filled in", async () => {
     expect((await ask([say("{{input}}")], [user("{{result}}")]).answer).text).toBe("{{result}}");
   });
@@ -151,12 +158,15 @@ describe("placeholders", () => {
     expect((await ask([say("{{result}}")], content).answer).text).toBe("v");
   });
 
-  it.each(["{{result}}", "{{results.0}}", "{{results.9.x}}"])("without a value fail the call: %s", async (text) => {
-    await expect(ask([say(text)], [user("u")]).answer).rejects.toMatchObject({
-      code: "E_CONFIG_SCHEMA_INVALID",
-      message: `the scripted model script has no value for ${text} in the reply of rules[0]`,
-    });
-  });
+  it.each(["{{result}}", "{{results.0}}", "{{results.9.x}}", "{{earlier.0}}"])(
+    "without a value fail the call: %s",
+    async (text) => {
+      await expect(ask([say(text)], [user("u")]).answer).rejects.toMatchObject({
+        code: "E_CONFIG_SCHEMA_INVALID",
+        message: `the scripted model script has no value for ${text} in the reply of rules[0]`,
+      });
+    },
+  );
 
   it("never reach what an object inherits", async () => {
     const messages = [user("u"), called("t"), result("t", { x: 1 })];

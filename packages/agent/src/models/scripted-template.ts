@@ -1,4 +1,5 @@
-// Placeholders in what a scripted model says: {{input}}, {{result}}, {{result.path}}, {{results.N}}, {{results.N.path}}.
+// Placeholders in what a scripted model says: {{input}}, {{result}}, {{result.path}}, {{results.N}}, {{results.N.path}},
+// {{earlier}}, {{earlier.N}}.
 //
 //   T1. A string that is nothing but one placeholder keeps the value's type; inside other text, text stays as it is and
 //       everything else is written as JSON.
@@ -11,6 +12,8 @@ import { isJsonObject, type JsonValue } from "@tessera/protocol";
 export interface TemplateValues {
   /** The last user text. */
   readonly input: string;
+  /** What users said before that, oldest first: of this turn, and of those that the agent remembers. */
+  readonly earlier: readonly string[];
   /** The last tool result; absent when no tool has answered. */
   readonly result?: JsonValue;
   /** The results that answer the last message with calls, in order. */
@@ -20,7 +23,7 @@ export interface TemplateValues {
 /** Thrown with the placeholder that has no value (T3). */
 export class NoValue extends Error {}
 
-const PLACEHOLDER = /\{\{\s*(input|results?)((?:\.[^\s.{}]+)*)\s*\}\}/g;
+const PLACEHOLDER = /\{\{\s*(input|results?|earlier)((?:\.[^\s.{}]+)*)\s*\}\}/g;
 const ONLY_PLACEHOLDER = new RegExp(`^\\s*${PLACEHOLDER.source}\\s*$`);
 
 export function fillText(template: string, values: TemplateValues): string {
@@ -43,11 +46,16 @@ export function fillValue(template: JsonValue, values: TemplateValues): JsonValu
 
 function lookUp(whole: string, name: string, path: string, values: TemplateValues): JsonValue {
   const steps = path === "" ? [] : path.slice(1).split(".");
-  let at: JsonValue | undefined =
-    name === "input" ? values.input : name === "result" ? values.result : [...values.results];
+  let at: JsonValue | undefined = placeholderValue(name, values);
   for (const step of steps) at = child(at, step);
   if (at === undefined) throw new NoValue(whole); // T3
   return at;
+}
+
+function placeholderValue(name: string, { input, earlier, result, results }: TemplateValues): JsonValue | undefined {
+  if (name === "input") return input;
+  if (name === "earlier") return [...earlier];
+  return name === "result" ? result : [...results];
 }
 
 function child(value: JsonValue | undefined, step: string): JsonValue | undefined {

@@ -23,11 +23,13 @@ type ResultPart = Extract<ToolPart, { type: "tool-result" }>;
 export function readTranscript(messages: readonly ModelMessage[]): TranscriptView {
   const spoken = messages.filter((message) => message.role === "user" || message.role === "tool");
   const last = spoken.at(-1);
-  const input = textOf(messages.findLast((message) => message.role === "user"));
+  const said = messages.filter((message) => message.role === "user").map(textOf);
+  const input = said.at(-1) ?? "";
   const allResults = messages.flatMap(resultsOf);
   const lastResult = allResults.at(-1);
   const base = {
     input,
+    earlier: said.slice(0, -1),
     chars: messages.reduce((sum, message) => sum + textOf(message).length, 0),
     ...(lastResult === undefined ? {} : { result: resultValue(lastResult) }),
   };

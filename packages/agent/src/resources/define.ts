@@ -17,6 +17,7 @@ import {
 } from "@tessera/protocol";
 import type { DefinedTool } from "@tessera/tool";
 import { API_VERSION } from "@tessera/tool/resources";
+import type { ToolCallsMode } from "./agent-resource.ts";
 
 export interface ResourceDocument<K extends string> {
   readonly apiVersion: typeof API_VERSION;
@@ -48,6 +49,13 @@ export type SecretSource =
 export type NamedRef = string | { readonly name: string; readonly package?: string };
 export type ToolRef = NamedRef | Pick<DefinedTool<never, never>, "definition">;
 
+/** An extension with what this agent gives it, laid over the configuration of the Extension. */
+export interface ExtensionDraft {
+  readonly name: string;
+  readonly package?: string;
+  readonly config?: Readonly<Record<string, unknown>>;
+}
+
 export interface AgentDraft {
   readonly name: string;
   readonly model: NamedRef | DefinedModel;
@@ -56,8 +64,9 @@ export interface AgentDraft {
   /** A file of the bundle, instead of `system`. */
   readonly systemRef?: string;
   readonly tools?: readonly ToolRef[];
+  /** Names of tools that the agent has, or references. */
   readonly requiredTools?: readonly ToolRef[];
-  readonly extensions?: readonly NamedRef[];
+  readonly extensions?: readonly (NamedRef | ExtensionDraft)[];
   readonly description?: string;
   readonly workerTarget?: string;
   readonly tags?: readonly string[];
@@ -71,6 +80,10 @@ export interface AgentDraft {
   /** What the code of its tools may reach through ctx.runtime. */
   readonly toolDelegationPolicy?: ToolDelegationDraft;
   readonly maxSteps?: number;
+  /** What an instance remembers of its earlier turns; `turns: 0` is nothing. */
+  readonly memory?: { readonly turns?: number; readonly characters?: number };
+  /** How the calls of one message are made: all at once (the default), or each when the one before has its result. */
+  readonly toolCalls?: ToolCallsMode;
 }
 
 /** Absent fields do not limit. */
@@ -109,8 +122,12 @@ export function defineAgent(draft: AgentDraft): DefinedAgent {
     modelConfig: { modelRef: refOf("Model", model), params },
     prompt: system === undefined && systemRef === undefined ? undefined : { system, systemRef },
     tools: tools?.map((tool) => refOf("Tool", tool)),
-    requiredTools: requiredTools?.map((tool) => refOf("Tool", tool)),
-    extensions: extensions?.map((extension) => refOf("Extension", extension)),
+    requiredTools: requiredTools?.map((tool) => (typeof tool === "string" ? tool : refOf("Tool", tool))),
+    extensions: extensions?.map((extension) => {
+      const { config, ...ref } =
+        typeof extension === "string" ? { name: extension, config: undefined } : { config: undefined, ...extension };
+      return { ref: refOf("Extension", ref), config };
+    }),
     mustEndWith: mustEndWith?.map(nameOf),
     delegationPolicy: delegationPolicy && {
       ...delegationPolicy,
@@ -155,6 +172,8 @@ const AGENT_FIELDS: Readonly<Record<keyof AgentDraft, true>> = {
   delegationPolicy: true,
   toolDelegationPolicy: true,
   maxSteps: true,
+  memory: true,
+  toolCalls: true,
 };
 const SWARM_FIELDS: Readonly<Record<keyof SwarmDraft, true>> = {
   name: true,

@@ -6,6 +6,7 @@ import { readSwarmBundle } from "./swarm-bundle.ts";
 
 const model = (spec: string): string => resource("Model", "m", spec);
 const agent = (spec: string): string => resource("Agent", "a", `  modelConfig:\n    modelRef: Model/fast\n${spec}`);
+const BUILTIN = "{kind: Extension, name: message-window, package: '@tessera/base'}";
 const swarm = (spec: string): string => resource("Swarm", "s", spec);
 
 describe("a mistake is told with its line and column", () => {
@@ -173,6 +174,60 @@ describe("a mistake is told with its line and column", () => {
       "there is none at all",
     ],
     [
+      "a built-in Extension without its package",
+      [MODEL, agent("  extensions: [Extension/message-window]\n")],
+      ["REF_NOT_FOUND 16:16"],
+      'the built-in one is {kind: Extension, name: message-window, package: "@goondan/base"}',
+    ],
+    [
+      "a built-in Extension that there is not",
+      [MODEL, agent("  extensions: [{kind: Extension, name: mcp, package: '@goondan/base'}]\n")],
+      ["REF_NOT_FOUND 16:16"],
+      'there is no built-in Extension "mcp"',
+    ],
+    [
+      "a configuration that a built-in Extension does not take",
+      [MODEL, agent(`  extensions:\n    - ref: ${BUILTIN}\n      config: {maxMessage: 3}\n`)],
+      ["SCHEMA_INVALID 18:28"],
+      "did you mean `maxMessages`?",
+    ],
+    [
+      "a value that a built-in Extension does not take",
+      [MODEL, agent(`  extensions:\n    - ref: ${BUILTIN}\n      config: {maxMessages: many}\n`)],
+      ["SCHEMA_INVALID 18:29"],
+      'maxMessages must be a whole number from 1 to 10000, found "many"',
+    ],
+    [
+      "a configuration of an Extension that is a word",
+      [
+        MODEL,
+        agent("  extensions: [{ref: Extension/e, config: loud}]\n"),
+        resource("Extension", "e", "  entry: ./e.ts\n"),
+      ],
+      ["SCHEMA_INVALID 16:43"],
+      "config must be a mapping",
+    ],
+    [
+      "something else beside the reference to an Extension",
+      [
+        MODEL,
+        agent("  extensions: [{ref: Extension/e, configs: {}}]\n"),
+        resource("Extension", "e", "  entry: ./e.ts\n"),
+      ],
+      ["SCHEMA_INVALID 16:35"],
+      "did you mean `config`?",
+    ],
+    [
+      "two Extensions of a name",
+      [
+        MODEL,
+        agent(`  extensions: [Extension/message-window, {ref: ${BUILTIN}}]\n`),
+        resource("Extension", "message-window", "  entry: ./e.ts\n"),
+      ],
+      ["DUPLICATE_NAME 16:42"],
+      "an agent has one of a name",
+    ],
+    [
       "a prompt in two places",
       [MODEL, agent("  prompt:\n    system: a\n    systemRef: ./b.md\n")],
       ["SCHEMA_INVALID 18:5"],
@@ -227,6 +282,37 @@ describe("a mistake is told with its line and column", () => {
       ["REF_NOT_FOUND 16:18"],
       "no turn could end",
     ],
+    ["a memory that is a word", [MODEL, agent("  memory: all\n")], ["SCHEMA_INVALID 16:11"], "must be a mapping"],
+    [
+      "a memory of too many turns and of no characters",
+      [MODEL, agent("  memory: {turns: 201, characters: 0}\n")],
+      ["SCHEMA_INVALID 16:19", "SCHEMA_INVALID 16:36"],
+      "turns must be a whole number from 0 to 200",
+    ],
+    [
+      "a field that a memory does not have",
+      [MODEL, agent("  memory: {turn: 2}\n")],
+      ["SCHEMA_INVALID 16:12"],
+      "did you mean `turns`?",
+    ],
+    [
+      "a required name that is no tool of the agent",
+      [MODEL, agent("  tools: [Tool/weather]\n  requiredTools: [weather__rain]\n"), WEATHER],
+      ["REF_NOT_FOUND 17:19"],
+      '"weather__rain" is no tool of this agent; it has weather__forecast',
+    ],
+    [
+      "a required name of a Tool that is not there, once",
+      [MODEL, agent("  tools: [Tool/wether]\n  requiredTools: [wether__forecast]\n"), WEATHER],
+      ["REF_NOT_FOUND 16:11"],
+      "did you mean weather",
+    ],
+    [
+      "an order of calls that there is not",
+      [MODEL, agent("  toolCalls: serial\n")],
+      ["SCHEMA_INVALID 16:14"],
+      "toolCalls must be parallel or sequential",
+    ],
     ["steps without end", [MODEL, agent("  maxSteps: 0\n")], ["SCHEMA_INVALID 16:13"], "from 1 to 1000"],
     ["a target that no subject can hold", [MODEL, agent("  workerTarget: a.b\n")], ["SCHEMA_INVALID 16:17"], "letters"],
     ["tags that are numbers", [MODEL, agent("  tags: [1, a]\n")], ["SCHEMA_INVALID 16:10"], "tags"],
@@ -279,6 +365,22 @@ describe("a mistake is told with its line and column", () => {
       [resource("Package", "'@me/a'", "  dependencies: [x]\n")],
       ["SCHEMA_INVALID 6:18"],
       "dependency",
+    ],
+    [
+      "a built-in tool beside the bundle's own of this name",
+      [
+        MODEL,
+        agent('  tools: [Tool/bash, {kind: Tool, name: bash, package: "@goondan/base"}]\n'),
+        WEATHER.replaceAll("weather", "bash").replaceAll("forecast", "exec"),
+      ],
+      ["DUPLICATE_NAME 16:22"],
+      "the built-in bash__exec cannot be offered beside the bundle's own",
+    ],
+    [
+      "a tool of Goondan's package that is not built in",
+      [MODEL, agent('  tools: [{kind: Tool, name: telegram, package: "@goondan/base"}]\n')],
+      ["REF_NOT_FOUND 16:11"],
+      "telegram of @goondan/base is not built in; put its module into the bundle",
     ],
     ["a name given twice", [MODEL, MODEL], ["DUPLICATE_NAME 12:9"], "already defined"],
     [

@@ -9,7 +9,9 @@ import { isJsonObject, type JsonValue, nearName } from "@tessera/protocol";
 import { API_VERSION, type ResourceKind, type UnreadResource } from "@tessera/tool/resources";
 import { given, type ResourceReading, shown } from "./resource-reading.ts";
 
-export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set(["@goondan/base", "@tessera/base"]);
+/** The package of what comes with the product, as profiles name it. */
+export const OWN_PACKAGE = "@tessera/base";
+export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set(["@goondan/base", OWN_PACKAGE]);
 
 export interface ObjectRef {
   readonly kind: ResourceKind;
@@ -21,12 +23,13 @@ export interface ObjectRef {
 const REF_KEYS: ReadonlySet<string> = new Set(["kind", "name", "package", "apiVersion"]);
 const WRAPPED_KEYS: ReadonlySet<string> = new Set(["ref"]);
 
-/** The reference, or undefined when it is malformed or means another kind; what is wrong was reported. */
+/** `besides`: what may stand beside `ref`. The reference, or undefined when it is malformed or means another kind; what is wrong was reported. */
 export function readRef(
   reading: ResourceReading,
   value: JsonValue,
   pointer: string,
   kind: ResourceKind,
+  besides: ReadonlySet<string> = WRAPPED_KEYS,
 ): ObjectRef | undefined {
   const refuse = (why: string): undefined => {
     reading.mistake("E_CONFIG_INVALID_REF", pointer, why);
@@ -45,7 +48,7 @@ export function readRef(
   }
   const wrapped = given(value, "ref");
   if (wrapped !== undefined) {
-    reading.refuseOthers({ value, pointer }, WRAPPED_KEYS);
+    reading.refuseOthers({ value, pointer }, besides);
     if (isJsonObject(wrapped) && given(wrapped, "ref") !== undefined) return refuse("a ref stands inside a ref");
     return readRef(reading, wrapped, `${pointer}/ref`, kind);
   }
@@ -89,13 +92,18 @@ export function isUnread({ unread }: RefWorld, { kind, name }: Pick<ObjectRef, "
   return unread.some((each) => each.kind === kind && each.name === name);
 }
 
-/** The name of a resource of this bundle, or undefined when there is none (O3). */
-export function resolveLocal(reading: ResourceReading, ref: ObjectRef, world: RefWorld): string | undefined {
+/** The name of a resource of this bundle, or undefined when there is none (O3); `meant` may say what was meant instead. */
+export function resolveLocal(
+  reading: ResourceReading,
+  ref: ObjectRef,
+  world: RefWorld,
+  meant: () => string | undefined = () => undefined,
+): string | undefined {
   if (!isLocal(reading, ref, world)) return undefined;
   const names = world.names.get(ref.kind) ?? new Set();
   if (names.has(ref.name)) return ref.name;
   if (isUnread(world, ref)) return undefined; // its own mistake was reported
-  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, notFound(ref, [...names], world.unread));
+  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, meant() ?? notFound(ref, [...names], world.unread));
   return undefined;
 }
 

@@ -41,6 +41,7 @@ llm_config:
   max_tokens: 4000
   stream: true
   save_reasoning_content: true
+memory: { characters: 5000 }
 `,
       { file: "planner.yaml" },
     );
@@ -58,6 +59,7 @@ llm_config:
       required_tools: [],
       delegation_policy: { target_tags: ["associate"], target_profiles: null },
       max_steps: 32,
+      memory: { turns: 40, characters: 5_000 },
       extensions: [],
       swarm: null,
     });

@@ -9,6 +9,7 @@ import type { AgentProfile } from "../profile.ts";
 import { delegationPolicyAt, internalToolsAt } from "./delegation.ts";
 import { blockAt, descriptionAt, idAt, namesAt, numberAt, tagsAt, textAt } from "./fields.ts";
 import { readLlmConfig, type UploadLimits } from "./llm-config.ts";
+import { memoryAt } from "./memory.ts";
 import { PROMPT_BYTES_MAX } from "./prompt.ts";
 import {
   type BundleWarning,
@@ -48,6 +49,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   "must_end_with",
   "llm_config",
   "max_steps",
+  "memory",
 ]);
 
 /** Reads an upload, or throws the CGError of its first mistake with all of them in `details.mistakes`. */
@@ -57,6 +59,7 @@ export function readProfileYaml(bytes: Uint8Array | string, options: ProfileUplo
   const reading = startReading(document, { source: "upload" });
   const root: Mapping = { value: reading.root, pointer: "" };
   reading.passOverOthers(root, KNOWN_KEYS); // Y1
+  const memory = memoryAt(reading, root);
   const profile: AgentProfile = {
     schema_version: 1,
     name: textAt(reading, root, "name", { required: true, charsMax: NAME_CHARS_MAX }) ?? "",
@@ -71,6 +74,7 @@ export function readProfileYaml(bytes: Uint8Array | string, options: ProfileUplo
     required_tools: [],
     delegation_policy: delegationPolicyAt(reading, root, POLICY_KEYS),
     max_steps: numberAt(reading, root, "max_steps", { min: 1, max: STEPS_MAX }) ?? STEPS_PER_TURN_MAX,
+    ...(memory === undefined ? {} : { memory }),
     extensions: [],
     swarm: null,
   };

@@ -1,6 +1,12 @@
 // The agents of a bundle as profiles (P1 of profile.ts): each with its Model, its extensions and its place in a Swarm.
 
-import { STEPS_PER_TURN_MAX, type ToolDelegationPolicy } from "@tessera/protocol";
+import {
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  STEPS_PER_TURN_MAX,
+  type ToolDelegationPolicy,
+} from "@tessera/protocol";
 import { errorOfMistakes } from "@tessera/tool/resources";
 import type { AgentProfile, ModelSpec, SwarmMembership } from "../profile.ts";
 import type { AgentResource } from "./agent-resource.ts";
@@ -47,12 +53,21 @@ function profileOf(
     delegation_policy: agent.delegation_policy,
     ...givenPolicy(agent.tool_delegation_policy ?? swarm?.tool_delegation_policy),
     max_steps: agent.max_steps ?? swarm?.policy.max_steps_per_turn ?? STEPS_PER_TURN_MAX,
-    extensions: agent.extensions.map((name) => {
-      const { config = null, onError } = extensions.get(name) ?? {};
-      return { name, config, ...(onError === undefined ? {} : { on_error: onError }) };
+    ...(agent.memory === undefined ? {} : { memory: agent.memory }),
+    ...(agent.tool_calls === "sequential" ? { tool_calls: agent.tool_calls } : {}),
+    extensions: agent.extensions.map((use) => {
+      const { config = null, onError } = use.package === undefined ? (extensions.get(use.name) ?? {}) : {};
+      const own = use.package === undefined ? {} : { package: use.package };
+      return { name: use.name, ...own, config: merged(config, use.config), ...(onError && { on_error: onError }) };
     }),
     swarm: swarm === null ? null : membershipOf(swarm),
   };
+}
+
+/** What an agent gives an extension is laid over what the Extension has. */
+function merged(config: JsonValue, given: JsonObject | undefined): JsonValue {
+  if (given === undefined) return config;
+  return isJsonObject(config) ? { ...config, ...given } : given;
 }
 
 function givenPolicy(tool_delegation_policy: ToolDelegationPolicy | undefined) {

@@ -56,6 +56,8 @@ spec:
   tags: [research]
   workerTarget: worker_gpu
   maxSteps: 4
+  memory: {turns: 0}
+  toolCalls: sequential
   prompt: {system: ""}
 ---
 apiVersion: goondan.ai/v1
@@ -87,6 +89,8 @@ function config() {
     tags: ["research"],
     workerTarget: "worker_gpu",
     maxSteps: 4,
+    memory: { turns: 0 },
+    toolCalls: "sequential",
     system: "",
   });
   const planner = defineAgent({
@@ -95,7 +99,7 @@ function config() {
     model: "fast",
     system: "You are {display_name}.",
     tools: ["weather", { name: "bash", package: "@tessera/base" }],
-    requiredTools: [weather],
+    requiredTools: ["weather__forecast"],
     allowedInternalTools: ["fork_join", "submit_result"],
     mustEndWith: ["submit_result"],
     delegationPolicy: { targetTags: ["research"], targetProfiles: [researcher] },
@@ -113,6 +117,18 @@ const fromCode = (exported: unknown) =>
   read([], { config: { file: "tessera.config.ts", exports: { default: exported } } });
 
 describe("a bundle", () => {
+  it("takes required tools by name, of whatever package, and a resource for all that the agent has of it", async () => {
+    const requiring = (required: string) =>
+      YAML.replace("requiredTools: [{kind: Tool, name: weather__forecast}]", `requiredTools: ${required}`);
+    const required = async (list: string) => {
+      const bundle = await read([requiring(list), WEATHER]);
+      expect(bundle.mistakes).toEqual([]);
+      return profilesOf(bundle)[0]?.required_tools;
+    };
+    expect(await required("[weather__forecast, bash__exec]")).toEqual(["weather__forecast", "bash__exec"]);
+    expect(await required("[bash]")).toEqual(["bash__exec", "bash__script"]);
+  });
+
   it("gives a profile for each agent, with its model, tools, swarm and steps", async () => {
     const bundle = await read([YAML, WEATHER]);
     expect(bundle.mistakes).toEqual([]);
@@ -138,6 +154,7 @@ describe("a bundle", () => {
     });
     expect(researcher).toMatchObject({
       worker_target: "worker_gpu",
+      tool_calls: "sequential",
       tags: ["research"],
       model: {
         provider: "anthropic",
@@ -149,6 +166,7 @@ describe("a bundle", () => {
       allowed_tools: [],
       delegation_policy: null,
       max_steps: 4,
+      memory: { turns: 0, characters: 200_000 },
       swarm,
     });
   });
@@ -192,23 +210,23 @@ describe("a bundle", () => {
     expect(facts("two")[0]).toEqual(["two", 2]);
   });
 
-  it("gives extensions with their configuration, built-in ones without", async () => {
-    const spec = "  modelConfig: {modelRef: Model/fast}\n  extensions:\n    - Extension/log\n    - Extension/sees\n";
-    const builtin = "    - {kind: Extension, name: message-window, package: '@goondan/base'}\n";
-    const bundle = await read(
-      [
-        MODEL,
-        resource("Agent", "a", spec + builtin),
-        resource("Extension", "log", "  entry: ./log.ts\n  config: {level: debug}\n"),
-        resource("Extension", "sees", "  entry: ./sees.ts\n  onError: skip\n"),
-      ],
-      { builtinExtensions: ["message-window"] },
-    );
+  it("gives extensions with their configuration and what the agent lays over it", async () => {
+    const spec =
+      "  modelConfig: {modelRef: Model/fast}\n  extensions:\n    - {ref: Extension/log, config: {more: [1]}}\n" +
+      "    - Extension/sees\n    - Extension/sees\n";
+    const builtin =
+      "    - {ref: {kind: Extension, name: message-window, package: '@goondan/base'}, config: {maxMessages: 3}}\n";
+    const bundle = await read([
+      MODEL,
+      resource("Agent", "a", spec + builtin),
+      resource("Extension", "log", "  entry: ./log.ts\n  config: {level: debug}\n"),
+      resource("Extension", "sees", "  entry: ./sees.ts\n  onError: skip\n"),
+    ]);
     expect(bundle.mistakes).toEqual([]);
     expect(profilesOf(bundle)[0]?.extensions).toEqual([
-      { name: "log", config: { level: "debug" } },
+      { name: "log", config: { level: "debug", more: [1] } },
       { name: "sees", config: null, on_error: "skip" },
-      { name: "message-window", config: null },
+      { name: "message-window", package: "@tessera/base", config: { maxMessages: 3 } },
     ]);
     expect(bundle.extensions).toMatchObject([{ name: "log", entry: "./log.ts" }, { onError: "skip" }]);
   });

@@ -40,7 +40,6 @@ export interface SwarmBundle {
 export interface SwarmBundleOptions {
   /** Tool names of the built-ins (`bash__exec`). */
   readonly builtins: readonly string[];
-  readonly builtinExtensions?: readonly string[];
   /** Names of tools that the YAML does not spell out: of OpenAPI documents, and of `defineTool` in code. */
   readonly toolNames?: readonly string[];
   /** Resources that are there and could not be read (B1). */
@@ -84,7 +83,6 @@ export async function readSwarmResources(
     ownTools: indexTools([...(options.toolNames ?? []), ...(config?.toolNames ?? [])]),
     builtinTools: indexTools(options.builtins),
     unread: options.unread ?? [],
-    builtinExtensions: new Set(options.builtinExtensions),
     readFile: options.readFile ?? (async () => null),
     scriptedModels: new Set(resources.filter(isScripted).map(({ name }) => name)),
   };

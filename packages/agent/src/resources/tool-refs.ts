@@ -1,6 +1,7 @@
 // References to tools: a Tool resource stands for all its exports, a full tool name for that one.
 //
-//   T1. The built-ins are reached by their package only; a bundle's own tool never hides one, nor the other way round.
+//   T1. The built-ins are reached by their package only. A project has one tool of a name: where the bundle has a tool that is
+//       named like a built-in, the name is the bundle's, and a reference to the built-in is a mistake.
 //   T2. A Tool that is there and has mistakes of its own resolves to nothing: its mistakes were reported.
 //   T3. A resource whose exports are not known yet (an OpenAPI document) stands for itself.
 
@@ -13,6 +14,9 @@ export interface ToolWorld extends RefWorld {
   readonly ownTools: ToolIndex;
   readonly builtinTools: ToolIndex;
 }
+
+/** Tools of Goondan's package for services that somebody has an account with, and for its own process model. */
+const NOT_BUILT_IN: ReadonlySet<string> = new Set(["telegram", "slack", "self-restart"]);
 
 export type ToolIndex = ReadonlyMap<string, readonly string[]>;
 
@@ -42,6 +46,12 @@ export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: Too
   if (!isBuiltin && !isLocal(reading, ref, world)) return [];
   const index = isBuiltin ? world.builtinTools : world.ownTools;
   const found = find(index, ref.name);
+  const taken = isBuiltin ? found?.find((name) => find(world.ownTools, name) !== undefined) : undefined;
+  if (taken !== undefined) {
+    const message = `the built-in ${taken} cannot be offered beside the bundle's own tool of this name; rename that one, or refer to Tool/${taken}`;
+    reading.mistake("E_CONFIG_DUPLICATE_NAME", ref.pointer, message); // T1
+    return [];
+  }
   if (found !== undefined) return found;
   if (!isBuiltin && isUnread(world, { kind: "Tool", name: resourceOf(ref.name) })) return []; // T2
   const exports = index.get(resourceOf(ref.name));
@@ -54,7 +64,9 @@ export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: Too
   const message = isMeant
     ? `there is no Tool ${shown(ref.name)} in this bundle; the built-in one is ` +
       `{kind: Tool, name: ${ref.name}, package: "@goondan/base"}`
-    : notFound(ref, [...index.keys()], isBuiltin ? [] : world.unread);
+    : isBuiltin && NOT_BUILT_IN.has(resourceOf(ref.name))
+      ? `${resourceOf(ref.name)} of @goondan/base is not built in; put its module into the bundle as a Tool and refer to Tool/${ref.name}`
+      : notFound(ref, [...index.keys()], isBuiltin ? [] : world.unread);
   reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
   return [];
 }

@@ -1,6 +1,7 @@
 // ctx.runtime from inside a tool, on a store in memory. The worker has one place for running turns, so that every request
 // below also shows that a turn that waits for another agent gives its place away.
 
+import { type JsonObject, readCallerFacts } from "@tessera/protocol";
 import type { AgentEvent, AgentToolRuntime, ToolContext } from "@tessera/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
@@ -151,6 +152,27 @@ describe("request", () => {
     expect(await fx.ended(String(turn?.agent_turn_id))).toMatchObject({ deliverable: { text: "at last" } });
   });
 
+  it("is answered under the name that the caller gave it, which the other agent's turn keeps", async () => {
+    const replyTo = { target: "boss", correlationId: "mine-1" };
+    const [waited, later, none] = await resultsOf(
+      [
+        (runtime) => runtime.request("helper", event("named", { replyTo })),
+        (runtime) => runtime.request("helper", event("named later", { replyTo }), { async: true }),
+        (runtime) => runtime.request("helper", event("x", { replyTo: { ...replyTo, correlationId: "y".repeat(257) } })),
+      ],
+      "named",
+    );
+    expect(waited?.answer).toMatchObject({ correlationId: "mine-1", response: "heard named" });
+    expect(later?.answer).toMatchObject({ correlationId: "mine-1", accepted: true });
+    expect(none?.answer).toEqual({ code: "bad_request" });
+    const turns = await fx.kernel.reads.turns(fx.project, { agent_id: agentIdOf(fx.project, "helper", "named") });
+    for (const { agent_turn_id } of turns) {
+      const turn = await fx.kernel.reads.turn(fx.project, String(agent_turn_id));
+      expect(turn?.metadata).toMatchObject({ reply_target: "boss", reply_correlation_id: "mine-1" });
+    }
+    expect(turns).toHaveLength(2);
+  });
+
   it("with async answers at once", async () => {
     const answer = await inTool((runtime) => runtime.request("helper", event("later"), { async: true }));
     expect(answer).toMatchObject({ accepted: true, async: true, eventId: "evt-later" });
@@ -290,6 +312,46 @@ describe("spawn and list", () => {
     expect(a.instanceKey).not.toBe(b.instanceKey);
     expect(none?.answer).toEqual({ code: "AGENT_NOT_FOUND" });
     expect(outside?.answer).toEqual({ code: "AGENT_NOT_FOUND" });
+  });
+});
+
+describe("a directory for a spawned instance", () => {
+  const rosterOf = async (instanceKey: string) =>
+    (await fx.kernel.reads.agent(fx.project, agentIdOf(fx.project, "relay", instanceKey)))?.metadata as JsonObject;
+
+  it("is one inside its caller's, also where that has been given one itself", async () => {
+    const boss = agentIdOf(fx.project, "boss", "dirs");
+    const spawned = await inTool((runtime) => runtime.spawn("relay", { instanceKey: "d1", cwd: "./a//b/" }), "dirs");
+    expect(spawned).toMatchObject({ cwd: "a/b", spawned: true });
+    expect(await rosterOf("d1")).toMatchObject({ cwd: "a/b", workdir: { agent_id: boss, path: "a/b" } });
+    let made: unknown;
+    operations.set("deeper", async (runtime) => {
+      made = await runtime.spawn("relay", { instanceKey: "d2", cwd: "c" });
+      return made;
+    });
+    await inTool((runtime) => runtime.request("relay", event("deeper", { instanceKey: "d1" })), "dirs");
+    expect(made).toMatchObject({ cwd: "c", spawned: true });
+    expect(await rosterOf("d2")).toMatchObject({ workdir: { agent_id: boss, path: "a/b/c" } });
+  });
+
+  it.each(["/", "/etc", "..", "a/../..", "a/..", "a\0b", `${"d/".repeat(3_000)}d`])("is not %j", async (cwd) => {
+    const refused = await inTool((runtime) => runtime.spawn("relay", { instanceKey: "no", cwd }), "dirs");
+    expect(refused).toEqual({ code: "path_outside_workdir" });
+    expect(await rosterOf("no")).toBeUndefined();
+  });
+
+  it("is where the instance's tools work, and their calls say so to executors elsewhere", async () => {
+    await inTool((runtime) => runtime.spawn("relay", { instanceKey: "d3", cwd: "work" }), "dirs");
+    const workdir = { agent_id: agentIdOf(fx.project, "boss", "dirs"), path: "work" };
+    operations.set("nothing", async () => "nothing");
+    fx.invocations.length = 0;
+    await inTool((runtime) => runtime.request("relay", event("nothing", { instanceKey: "d3" })), "dirs");
+    const own = fx.invocations.find(({ agent_name }) => agent_name === "relay");
+    expect(own).toMatchObject({ workdir, instance_key: "d3" });
+    expect(fx.invocations.find(({ agent_name }) => agent_name === "boss")?.workdir).toBeUndefined();
+    const card = await fx.kernel.reads.call(fx.project, String(own?.tool_call_id));
+    const [stored] = await fx.kernel.reads.cards(fx.project, [String(card?.call_card_id)]);
+    expect(readCallerFacts(stored?.metadata)).toEqual({ agent_name: "relay", instance_key: "d3", workdir });
   });
 });
 

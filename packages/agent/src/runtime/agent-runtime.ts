@@ -11,6 +11,14 @@
 //       whether an agent of that name exists. It is a row of the audit log, once for a call; over HTTP the server writes it.
 //   R7. Code from outside (an executor key's) reaches instances of its caller's own key and those that its caller made: with any
 //       other key it could read along in a stranger's conversation. `list` and `catalog` tell it of nothing else.
+//   R8. The answer of a request with `async: true` comes into the conversation of the agent that asked, once: before the next step
+//       of its running turn, or with a turn of its own (kernel's 34_conversations.sql). A call by hand and an action of a user
+//       interface have no conversation: their answer is the deliverable of the turn that was asked for.
+//   R9. The caller's own name for a request (`replyTo.correlationId`) is kept with the turn and is the answer's. Of an operation
+//       that is done again the first name counts: it is what the other agent was sent.
+//   R10. A spawned instance may be given a directory inside its caller's workdir, and keeps it for its tools wherever they run. Here
+//       it is names only, none of them upwards; the host of the calling tool has resolved links, and the host of the instance's
+//       tools follows none (executor's workspaces, W4).
 
 import { createHash } from "node:crypto";
 import type { Clock, Kernel, Row } from "@tessera/kernel";
@@ -20,6 +28,7 @@ import {
   isJsonObject,
   isToolDelegationAllowed,
   readToolDelegationPolicy,
+  type SharedWorkdir,
   type ToolDelegation,
 } from "@tessera/protocol";
 import {
@@ -29,9 +38,11 @@ import {
   type SpawnedAgentInfo,
   ToolError,
 } from "@tessera/tool";
+import { TOOL_CALLER_TARGET } from "../caller/one-call.ts";
 import { agentIdOf } from "../instance.ts";
 import type { AgentProfile } from "../profile.ts";
 import { activeSpanId } from "../telemetry/telemetry.ts";
+import { UI_WORKER_TARGET } from "../ui/ui-admission.ts";
 import { AWAITED, awaitTurn, isWaitingFor, responseOf } from "./awaited-turn.ts";
 import { ensureInstance, type Instance, type InstanceRequest, instanceOf } from "./instances.ts";
 
@@ -61,7 +72,12 @@ export interface AgentRuntimeOptions {
 
 /** Of the agent's name in a key that is made up: the whole is at most 128 characters. */
 const KEY_NAME_CHARS_MAX = 100;
+/** Of what a caller names its requests by. */
+const REPLY_CHARS_MAX = 256;
+const PATH_CHARS_MAX = 4_096;
 const PAGE = 1_000;
+/** Targets of workers whose agents think with no model. */
+const WITHOUT_MODEL: ReadonlySet<string> = new Set([TOOL_CALLER_TARGET, UI_WORKER_TARGET]);
 
 export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRuntime {
   const { kernel, caller } = options;
@@ -88,10 +104,11 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
           suggestion: "Use send, or ask another agent.",
         }); // R3
       }
-      const turn = await enqueue(options, { instance, event, ordinal, isAwaited: given.async !== true });
-      if (given.async === true) {
-        return { eventId: event.id, target, correlationId: turn.correlation_id, accepted: true, async: true };
-      }
+      const isAwaited = given.async !== true;
+      const isAnswered = !isAwaited && (await self()).hasConversation;
+      const turn = await enqueue(options, { instance, event, ordinal, isAwaited, isAnswered });
+      const correlationId = await correlationOf(options, turn, event);
+      if (!isAwaited) return { eventId: event.id, target, correlationId, accepted: true, async: true };
       const { whileWaiting = (work) => work() } = options;
       const ended = await whileWaiting(() => awaitTurn(options, turn.agent_turn_id, timeoutOf(given)));
       if (ended === null) {
@@ -103,7 +120,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
         eventId: String(ended.deliverable_card_id),
         target,
         response: await responseOf(options, target, ended),
-        correlationId: turn.correlation_id,
+        correlationId,
       };
     },
 
@@ -111,7 +128,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
       const ordinal = take();
       const instance = await targetOf(options, await self(), { target, event, ordinal, operation: "send" });
       if (instance === null) return { eventId: event.id, target, accepted: false };
-      await enqueue(options, { instance, event, ordinal, isAwaited: false });
+      await enqueue(options, { instance, event, ordinal, isAwaited: false, isAnswered: false });
       return { eventId: event.id, target, accepted: true };
     },
 
@@ -122,7 +139,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
       const instance_key = given.instanceKey?.trim() || made;
       const instance = await memberInstance(options, await self(), ["spawn", target], {
         ...{ instance_key, operation },
-        ...(given.cwd === undefined ? {} : { cwd: given.cwd }),
+        ...(given.cwd === undefined ? {} : directoryIn((await self()).workdir, given.cwd)), // R10
       });
       if (instance === null) throw unknownAgent(target);
       const cwd = instance.cwd === undefined ? {} : { cwd: instance.cwd };
@@ -160,7 +177,10 @@ interface Self {
   readonly agentName: string;
   readonly instanceKey: string;
   readonly profile: AgentProfile;
+  readonly workdir: SharedWorkdir;
   readonly delegation: ToolDelegation;
+  /** Whether there is a model that can be told an answer (R8). */
+  readonly hasConversation: boolean;
   isDenialNoted: boolean;
 }
 
@@ -174,6 +194,8 @@ async function selfOf({ kernel, caller, from }: AgentRuntimeOptions): Promise<Se
     agentName: instance?.agent_name ?? caller.agent_id,
     instanceKey: instance?.instance_key ?? caller.agent_id,
     profile,
+    hasConversation: !WITHOUT_MODEL.has(String(row?.worker_target)),
+    workdir: instance?.workdir ?? { agent_id: caller.agent_id, path: "" },
     delegation: {
       isForeign: from?.isForeign ?? false,
       policies: [
@@ -212,7 +234,7 @@ async function memberInstance(
   options: AgentRuntimeOptions,
   self: Self,
   [operation, target]: readonly [DelegatedOperation, string],
-  wanted: Pick<InstanceRequest, "instance_key" | "cwd" | "operation">,
+  wanted: Pick<InstanceRequest, "instance_key" | "cwd" | "workdir" | "operation">,
 ): Promise<Instance | null> {
   const { kernel, caller } = options;
   const { project_id, agent_id } = caller;
@@ -292,11 +314,14 @@ async function enqueue(
     readonly ordinal: number;
     /** Whether the caller waits for the turn (R3). */
     readonly isAwaited: boolean;
+    /** Whether its end comes into the caller's conversation (R8). */
+    readonly isAnswered: boolean;
   },
 ) {
-  const { instance, event, ordinal, isAwaited } = order;
+  const { instance, event, ordinal, isAwaited, isAnswered } = order;
   const id = operationId(caller, ordinal);
   const span_id = activeSpanId();
+  const replyTo = replyToOf(event);
   const outcome = await kernel.enqueueTurn({
     project_id: caller.project_id,
     agent_id: instance.agent_id,
@@ -316,14 +341,61 @@ async function enqueue(
         author_id: caller.agent_id,
         // Never blank: a model that is asked nothing has nothing to answer.
         content: { text: event.input?.trim() ? event.input : `[${event.type}]` },
-        metadata: { event_id: event.id, event_type: event.type, ...(event.metadata ? { event: event.metadata } : {}) },
+        metadata: {
+          ...{ event_id: event.id, event_type: event.type, ...replyTo },
+          ...(event.metadata ? { event: event.metadata } : {}),
+        },
       },
     ],
     display_name: instance.agent_name,
-    metadata: { tool_call_id: caller.tool_call_id, [AWAITED]: isAwaited },
+    metadata: { tool_call_id: caller.tool_call_id, [AWAITED]: isAwaited, ...replyTo },
+    answers_parent: isAnswered,
   });
   if (outcome.outcome !== "rejected") return outcome; // a duplicate is the same operation again (R1)
   throw notTaken(instance.agent_name, outcome.code); // R4
+}
+
+/** R10 */
+function directoryIn(base: SharedWorkdir, cwd: string): { readonly cwd: string; readonly workdir: SharedWorkdir } {
+  const names = cwd.split("/").filter((name) => name !== "" && name !== ".");
+  const isInside = !cwd.startsWith("/") && !names.includes("..") && !cwd.includes("\0");
+  const path = [base.path, ...names].filter((part) => part !== "").join("/");
+  if (!isInside || path.length > PATH_CHARS_MAX) {
+    throw new ToolError(`cwd ${JSON.stringify(cwd.slice(0, 100))} is not inside the working directory of the caller`, {
+      code: "path_outside_workdir",
+      suggestion: "Give a directory relative to the caller's working directory, without ..",
+    });
+  }
+  return { cwd: names.length === 0 ? "." : names.join("/"), workdir: { agent_id: base.agent_id, path } };
+}
+
+/** R9. Kept under these names with the turn, and with the card of what was asked. */
+function replyToOf({ replyTo }: AgentEvent): {
+  readonly reply_target?: string;
+  readonly reply_correlation_id?: string;
+} {
+  if (!isJsonObject(replyTo)) return {};
+  const { target, correlationId } = replyTo;
+  if (typeof target !== "string" || typeof correlationId !== "string" || correlationId === "") return {};
+  if (Math.max(target.length, correlationId.length) > REPLY_CHARS_MAX) {
+    throw new ToolError(`target and correlationId of replyTo have at most ${REPLY_CHARS_MAX} characters`, {
+      code: "bad_request",
+    });
+  }
+  return { reply_target: target, reply_correlation_id: correlationId };
+}
+
+/** R9 */
+async function correlationOf(
+  { kernel, caller }: AgentRuntimeOptions,
+  turn: Awaited<ReturnType<typeof enqueue>>,
+  event: AgentEvent,
+): Promise<string> {
+  const own = replyToOf(event).reply_correlation_id;
+  if (turn.outcome === "accepted") return own ?? turn.correlation_id;
+  const first = await kernel.reads.turn(caller.project_id, turn.agent_turn_id);
+  const kept = isJsonObject(first?.metadata) ? first.metadata.reply_correlation_id : undefined;
+  return typeof kept === "string" ? kept : turn.correlation_id;
 }
 
 function notTaken(agentName: string, code: string): ToolError {

@@ -7,7 +7,7 @@
 //   N5. An id of ours that somebody else has taken is nobody's instance: it may run with another profile.
 
 import type { Kernel } from "@tessera/kernel";
-import { errorOf, isInstanceKey, isJsonObject } from "@tessera/protocol";
+import { errorOf, isInstanceKey, isJsonObject, type SharedWorkdir } from "@tessera/protocol";
 import { agentIdOf, type InstanceMetadata } from "../instance.ts";
 
 export interface Instance {
@@ -26,6 +26,7 @@ export interface InstanceRequest {
   readonly owner_agent_id?: string;
   readonly owner?: { readonly agent_name: string; readonly instance_key: string };
   readonly cwd?: string;
+  readonly workdir?: SharedWorkdir;
   /** Names what makes it, where that may be done again (N4). */
   readonly operation?: string;
 }
@@ -60,6 +61,7 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
       ? {}
       : { owner_agent: request.owner.agent_name, owner_instance_key: request.owner.instance_key }),
     ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+    ...(request.workdir === undefined ? {} : { workdir: request.workdir }),
     ...(request.operation === undefined ? {} : { operation: request.operation }),
   };
   const outcome = await kernel.putAgent({

@@ -13,7 +13,8 @@ import type { ModelMessage } from "ai";
 export type TranscriptCard = Pick<
   CardDocument,
   "card_id" | "type" | "content" | "metadata" | "tool_calls" | "tool_call_id"
->;
+> &
+  Partial<Pick<CardDocument, "created_at">>;
 
 export const NOTE_MARK = "[system note]";
 
@@ -30,6 +31,8 @@ export function cardMessage(card: TranscriptCard): ModelMessage | null {
     case "sys.must_end_with_required":
     case "sys.judge_feedback":
       return ifText(textOf(card), noteMessage);
+    case "agent.answer":
+      return answerMessage(card);
     case "agent.error":
       return errorNote(card);
     // The system prompt speaks for these.
@@ -37,6 +40,7 @@ export function cardMessage(card: TranscriptCard): ModelMessage | null {
     case "sys.profile":
     case "sys.tools":
     case "sys.rendered_prompt":
+    case "agent.reset":
     case "meta.parent_pointer":
       return null;
     default:
@@ -69,6 +73,15 @@ function deliverableMessage(card: TranscriptCard): ModelMessage | null {
     return noteMessage(`A turn ended ${String(status)} without a result of its own: ${String(data.message ?? "")}`); // M3
   }
   return ifText(deliverableText(card), assistantMessage);
+}
+
+/** What another agent answered to a request that was not waited for. */
+function answerMessage(card: TranscriptCard): ModelMessage {
+  const data = isJsonObject(card.content.data) ? card.content.data : {};
+  const name = typeof card.metadata.agent_name === "string" ? card.metadata.agent_name : "an agent";
+  const said = typeof data.text === "string" ? data.text : JSON.stringify(data.data ?? null);
+  const text = data.error === undefined ? said : `It ended ${String(data.status)}: ${errorText(data.error)}`;
+  return { role: "user", content: `[answer of ${name}] ${text}` };
 }
 
 function errorNote(card: TranscriptCard): ModelMessage {

@@ -50,6 +50,8 @@ const MOVES = [
   "note",
   "finish",
   "stop",
+  "child",
+  "take in",
   "time",
   "crash",
 ] as const;
@@ -76,6 +78,14 @@ const EVERY_STATUS = [
   ["step", 3, 0],
   ["crash", 0, 0],
   ["stop", 0, 0],
+  ["enqueue", 0, 0],
+  ["take", 0, 0],
+  ["child", 0, 1],
+  ["child", 0, 1],
+  ["take in", 0, 0],
+  ["child", 0, 1],
+  ["finish", 1, 0],
+  ["take", 0, 0],
 ] satisfies Move[] as [Move[0], number, number][];
 
 interface OpenCall {
@@ -84,7 +94,7 @@ interface OpenCall {
   capability?: string;
 }
 
-/** One agent with an output box for all its turns, and everybody who deals with it. */
+/** One agent, some of whose turns share an output box, and everybody who deals with it. */
 class World {
   readonly turns: string[] = [];
   readonly seen = new Set<string>();
@@ -113,6 +123,8 @@ class World {
     else if (name === "note") await this.#note();
     else if (name === "finish") await this.#finish(a);
     else if (name === "stop") await this.#stop(a);
+    else if (name === "child") await this.#child(b);
+    else if (name === "take in") await this.#takeIn();
     else if (name === "time") await this.#pass(a % 2 === 0 ? 5_000 : 90_000);
     else await this.#crash();
   }
@@ -136,7 +148,7 @@ class World {
     const outcome = await kernel.enqueueTurn({
       project_id: PROJECT,
       agent_id: this.#agent,
-      output_box_id: this.#box,
+      ...(a % 2 === 0 ? { output_box_id: this.#box } : {}),
       context_cards: [card],
     });
     if (outcome.outcome === "rejected") throw new Error(outcome.code);
@@ -220,6 +232,35 @@ class World {
     await kernel.appendCards({ ...this.#held, cards: [card] });
   }
 
+  /** A turn of another agent that this one asks for and does not wait for; it may end at once, or never. */
+  async #child(b: number): Promise<void> {
+    if (this.#held === null) return;
+    const agent_id = ids.mint("agent");
+    const profile_box_id = ids.mint("box");
+    await kernel.putBox({ project_id: PROJECT, box_id: profile_box_id });
+    await kernel.putAgent({ project_id: PROJECT, agent_id, worker_target: "others", profile_box_id });
+    const child = {
+      project_id: PROJECT,
+      agent_id,
+      parent_agent_turn_id: this.#held.agent_turn_id,
+      answers_parent: true,
+    };
+    const asked = await kernel.enqueueTurn(child);
+    if (asked.outcome === "rejected") return;
+    const taken = await kernel.resume({ project_id: PROJECT, agent_id, worker_id: this.#worker });
+    if (b % 4 === 0 || taken.outcome !== "accepted") return;
+    await kernel.finishTurn({
+      ...taken,
+      status: "success",
+      deliverable: { card_id: ids.mint("card"), content: { text: "ok" } },
+    });
+  }
+
+  async #takeIn(): Promise<void> {
+    if (this.#held === null || this.#step !== null) return;
+    await kernel.takeAnswers(this.#held);
+  }
+
   async #finish(a: number): Promise<void> {
     if (this.#held === null) return;
     const deliverable = {
@@ -265,15 +306,18 @@ class World {
 
   /** What the store knows, against what the model would see now. */
   async check(): Promise<void> {
-    const box = await kernel.reads.boxCards(PROJECT, this.#box);
     const head = await kernel.reads.head(PROJECT, this.#agent);
     const active = typeof head?.active_agent_turn_id === "string" ? head.active_agent_turn_id : null;
     const turn = active === null ? null : await kernel.reads.turn(PROJECT, active);
-    const start = turn === null ? Number.POSITIVE_INFINITY : Number(turn.box_start);
-    const earlier = box.filter(({ pos }) => pos < start);
-    const current = box.filter(({ pos }) => pos >= start);
+    const last = Number(turn?.turn_number ?? Number(head?.turns_dispatched) + 1) - 1;
+    const earlier = await kernel.reads.conversation(PROJECT, this.#agent, { first: 1, last });
+    const box = turn === null ? [] : await kernel.reads.boxCards(PROJECT, String(turn.output_box_id));
+    const current = box.filter(({ metadata }) => metadata.agent_turn_id === active);
     const context = turn === null ? [] : await kernel.reads.boxCards(PROJECT, String(turn.context_box_id));
     const messages = projectTranscript({ earlier, context, current });
+    const said = messages.map(({ content }) => (typeof content === "string" ? content : ""));
+    expect(said.filter((text) => text.startsWith("[answer of "))).toHaveLength(await this.#answersTaken());
+    expect(said.filter((text) => /^do \d+$/.test(text))).toHaveLength(await this.#asked());
     const found = answeredCalls(messages).map(({ id, output }) => ({ id, status: statusSaid(output) }));
     expect(found).toEqual(await this.#callsInStore());
     for (const { status } of found) this.seen.add(status);
@@ -289,11 +333,30 @@ class World {
     expect(transcript.leftOut()).toEqual({ results: 0, calls: 0, repeats: 0 });
   }
 
-  /** Turns of one agent run one after the other, in the order in which they were asked for. */
+  /** Turns of one agent run one after the other; one that was stopped in the queue is not among them. */
   async #callsInStore(): Promise<{ id: string; status: string }[]> {
+    const turns = await store.database.query<{ agent_turn_id: string }>(
+      "select agent_turn_id from state.agent_turns where agent_id = $1 and turn_number is not null order by turn_number",
+      [this.#agent],
+    );
     const calls = [];
-    for (const turn of this.turns) calls.push(...(await kernel.reads.callsOfTurn(PROJECT, turn)));
+    for (const { agent_turn_id } of turns) calls.push(...(await kernel.reads.callsOfTurn(PROJECT, agent_turn_id)));
     return calls.map((call) => ({ id: String(call.tool_call_id), status: String(call.result_status ?? "waiting") }));
+  }
+
+  #answersTaken(): Promise<number> {
+    return this.#count("state.inbox where agent_id = $1 and message_type = 'answer' and status = 'consumed'");
+  }
+
+  #asked(): Promise<number> {
+    return this.#count(
+      "state.agent_turns t join card.cards c on c.box_id = t.context_box_id and c.type = 'task.instruction' where t.agent_id = $1 and t.turn_number is not null",
+    );
+  }
+
+  async #count(what: string): Promise<number> {
+    const [row] = await store.database.query<{ n: number }>(`select count(*)::int as n from ${what}`, [this.#agent]);
+    return row?.n ?? 0;
   }
 }
 

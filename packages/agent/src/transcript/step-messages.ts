@@ -20,8 +20,10 @@ export interface Step {
   readonly outputWithoutResult: ResultOutput;
   /** Takes a `tool.call` or `tool.result` card of one of these calls; false when it has one already. */
   fill(callId: string, card: TranscriptCard): boolean;
-  made: readonly ModelMessage[] | null;
+  made: StepMessages | null;
 }
+
+export type StepMessages = readonly [asked: ModelMessage, answered: ModelMessage];
 
 export function createStep(
   text: string,
@@ -49,12 +51,12 @@ export function createStep(
 }
 
 /** The assistant message and its tool message. */
-export function stepMessages(step: Step): readonly ModelMessage[] {
+export function stepMessages(step: Step): StepMessages {
   step.made ??= makeMessages(step);
   return step.made;
 }
 
-function makeMessages({ text, calls, outputWithoutResult }: Step): readonly ModelMessage[] {
+function makeMessages({ text, calls, outputWithoutResult }: Step): StepMessages {
   const spoken: TextPart[] = text === "" ? [] : [{ type: "text", text }];
   const asked: ToolCallPart[] = [];
   const answered: ToolResultPart[] = [];

@@ -38,12 +38,65 @@ const result = (id: string, value: unknown = id) =>
 const deliverable = (content: object, turn = "turn_1") =>
   card("task.deliverable", content, { metadata: { agent_turn_id: turn } });
 const project = (current: TranscriptCard[], context = [instruction("go")], earlier: TranscriptCard[] = []) =>
-  projectTranscript({ earlier, context, current });
+  projectTranscript({ earlier: earlier.length === 0 ? [] : [{ context: [], output: earlier }], context, current });
 const user = (content: string) => ({ role: "user", content });
 const said = (text: string) => ({ role: "assistant", content: [{ type: "text", text }] });
 
 describe("the order of a transcript", () => {
-  it("is earlier output, context, this turn's output", () => {
+  it("is what each turn was asked and what it said, the newest last", () => {
+    const turn = (n: number) => ({
+      context: [instruction(`question ${n}`)],
+      output: [thought(`answer ${n}`, [], `turn_${n}`), deliverable({ text: `answer ${n}` }, `turn_${n}`)],
+    });
+    const messages = projectTranscript({
+      earlier: [turn(1), turn(2)],
+      context: [instruction("question 3")],
+      current: [],
+    });
+    expect(messages).toEqual([
+      user("question 1"),
+      said("answer 1"),
+      user("question 2"),
+      said("answer 2"),
+      user("question 3"),
+    ]);
+  });
+
+  it("counts a card that two turns share once, where it stands first", () => {
+    const shared = instruction("for both");
+    const earlier = [{ context: [shared], output: [thought("one", [], "turn_0")] }];
+    expect(projectTranscript({ earlier, context: [shared, instruction("more")], current: [] })).toEqual([
+      user("for both"),
+      said("one"),
+      user("more"),
+    ]);
+  });
+
+  it("names each message by its card", () => {
+    const [asked, step, note] = [instruction("go"), thought("", ["a"]), card("sys.judge_feedback", { text: "slow" })];
+    const transcript = createTranscript({
+      earlier: [],
+      context: [asked],
+      current: [step, call("a"), result("a"), note],
+    });
+    expect(transcript.identified().map(({ id }) => id)).toEqual([
+      asked.card_id,
+      step.card_id,
+      `${step.card_id}:results`,
+      note.card_id,
+    ]);
+    expect(transcript.identified().map(({ message }) => message)).toEqual(transcript.messages());
+  });
+
+  it("says that an earlier turn begins in the middle", () => {
+    const earlier = [{ context: [instruction("go")], output: [thought("late", [], "turn_0")], isCut: true }];
+    expect(projectTranscript({ earlier, context: [], current: [] }).slice(0, 2)).toEqual([
+      user("go"),
+      user(`${NOTE_MARK} Earlier steps of this turn are left out.`),
+    ]);
+  });
+
+  it("is earlier output, context, this turn's output where earlier requests hold nothing to show", () => {
     const earlier = [thought("first answer", [], "turn_0"), deliverable({ text: "first answer" }, "turn_0")];
     const messages = project([thought("second answer")], [instruction("again")], earlier);
     expect(messages.slice(1)).toEqual([said("first answer"), user("again"), said("second answer")]);
@@ -120,8 +173,10 @@ describe("a step", () => {
     ["was handed over open, in the context", "context", "waiting"],
     ["was left open, in an earlier turn", "earlier", "canceled"],
   ] as const)("answers a call that %s", (_, part, status) => {
-    const cards = { earlier: [], context: [instruction("go")], current: [], [part]: [thought("", ["a"]), call("a")] };
-    const [answered] = answeredCalls(projectTranscript(cards));
+    const open = [thought("", ["a"]), call("a")];
+    const cards = { earlier: [], context: [instruction("go")], current: [] };
+    const given = part === "earlier" ? { earlier: [{ context: [], output: open }] } : { [part]: open };
+    const [answered] = answeredCalls(projectTranscript({ ...cards, ...given }));
     expect(answered && statusSaid(answered.output)).toBe(status);
   });
 
@@ -178,6 +233,23 @@ describe("other cards", () => {
       user("[system note] Too long."),
       user("[system note] An error ended a turn (failed): no answer"),
       user("[system note] An error ended a turn: boom"),
+    ]);
+  });
+
+  it("that answer a request which was not waited for are the user's, and say whose they are", () => {
+    const answer = (data: object) =>
+      card("agent.answer", { data }, { metadata: { role: "user", agent_name: "helper" } });
+    const error = { code: "model_failed", message: "no answer" };
+    expect(
+      project([
+        answer({ status: "success", text: "42" }),
+        answer({ status: "success", data: { fields: [] } }),
+        answer({ status: "failed", error }),
+      ]).slice(1),
+    ).toEqual([
+      user("[answer of helper] 42"),
+      user('[answer of helper] {"fields":[]}'),
+      user("[answer of helper] It ended failed: no answer"),
     ]);
   });
 

@@ -22,6 +22,7 @@ import {
   errorOf,
   isJsonObject,
   type JsonObject,
+  readCallerFacts,
   TOOL_TIMEOUT_MS,
   type ToolResultContent,
 } from "@tessera/protocol";
@@ -181,7 +182,9 @@ async function run(
   const { project_id, agent_id, agent_turn_id, turn_epoch, channel_id, trace_id, span_id } = turn;
   const { parent_step_id, recursion_depth } = turn;
   const lineage = { channel_id, parent_step_id, trace_id, span_id, recursion_depth };
-  const context: LocalCallContext = { project_id, agent_id, agent_turn_id, turn_epoch, ...lineage, ...step };
+  const roster = await kernel.reads.agent(project_id, agent_id);
+  const who = readCallerFacts(roster?.metadata);
+  const context: LocalCallContext = { project_id, agent_id, agent_turn_id, turn_epoch, ...lineage, ...step, ...who };
   const policy = definition === null ? null : toolPolicy(definition);
   const caller = { ...context, tool_call_id: order.tool_call_id };
   return await runLocalCall(localInvocation(order, context, definition), {

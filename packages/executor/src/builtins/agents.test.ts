@@ -46,6 +46,7 @@ describe("agents", () => {
           input: "hi",
           instanceKey: "chat-1",
           metadata: { a: 1 },
+          replyTo: { target: "planner", correlationId: expect.stringMatching(/^corr_[0-9a-f]{12}$/) },
         },
       },
     ]);
@@ -135,7 +136,7 @@ describe("agents", () => {
         callableAgents: ["w"],
       }),
     });
-    expect(await tools.output("agents__list")).toEqual({ count: 1, agents: [agent] });
+    expect(await tools.output("agents__list")).toEqual({ count: 1, agents: [{ ...agent, cwd: null }] });
     await tools.output("agents__list", { includeAll: true });
     expect(asked).toEqual([{ includeAll: false }, { includeAll: true }]);
     expect(await tools.output("agents__catalog")).toMatchObject({

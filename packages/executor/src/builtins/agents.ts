@@ -1,6 +1,6 @@
 // agents: what an agent may ask of other agents, through `ctx.runtime`.
 //
-//   A1. The event's id is the call's idempotency key, and its time is that of the message that holds the call: a repeated
+//   A1. The event's id, and the name that a request is answered under, are the call's idempotency key, and its time is that of the message that holds the call: a repeated
 //       run sends the very same event, which the runtime takes once. That is why `request` and `send` are `idempotent`.
 //   A2. A spawned instance without a key gets one that is derived from the call, for the same reason.
 //   A3. A spawned agent's directory is inside the caller's workdir: otherwise spawning would be the way out of it.
@@ -24,7 +24,7 @@ const TIMEOUT_MS_MAX = 600_000;
 /** The argument decides; the call's own limit stands behind it. */
 const CALL_TIMEOUT_MS = TIMEOUT_MS_MAX + 10_000;
 const SHORT_TIMEOUT_MS = 30_000;
-const INSTANCE_DIGITS = 12;
+const DERIVED_DIGITS = 12;
 
 const target = { type: "string", minLength: 1, maxLength: 128, description: "The agent's name" } as const;
 const instanceKey = { type: "string", pattern: "^[A-Za-z0-9_:.@-]{1,128}$" } as const;
@@ -57,7 +57,8 @@ const request = defineTool({
   },
   handler: async (ctx, input) => {
     const options = { timeoutMs: input.timeoutMs, async: input.async };
-    const result = await runtimeOf(ctx).request(input.target, eventOf(ctx, input), options);
+    const replyTo = { target: ctx.agentName, correlationId: `corr_${derivedFrom(ctx)}` }; // A1
+    const result = await runtimeOf(ctx).request(input.target, { ...eventOf(ctx, input), replyTo }, options);
     return {
       target: result.target,
       eventId: result.eventId,
@@ -129,7 +130,7 @@ const list = defineTool({
   },
   handler: async (ctx, input) => {
     const { agents } = await runtimeOf(ctx).list({ includeAll: input.includeAll });
-    return { count: agents.length, agents: agents.map((agent) => ({ ...agent })) };
+    return { count: agents.length, agents: agents.map((agent) => ({ ...agent, cwd: agent.cwd ?? null })) };
   },
 });
 
@@ -172,8 +173,11 @@ function eventOf(ctx: ToolContext, input: EventInput): AgentEvent {
 
 /** A2. */
 function derivedKey(ctx: ToolContext, agent: string): string {
-  const digits = createHash("sha256").update(ctx.idempotencyKey).digest("hex").slice(0, INSTANCE_DIGITS);
-  return `${agent.slice(0, 100)}-instance-${digits}`;
+  return `${agent.slice(0, 100)}-instance-${derivedFrom(ctx)}`;
+}
+
+function derivedFrom(ctx: ToolContext): string {
+  return createHash("sha256").update(ctx.idempotencyKey).digest("hex").slice(0, DERIVED_DIGITS);
 }
 
 /** A4. */

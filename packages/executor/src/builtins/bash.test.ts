@@ -96,6 +96,14 @@ describe.each(MODES)("bash, %s,", (mode) => {
     });
   });
 
+  it("says which signal ended the shell, or a program in its place", async () => {
+    expect(await exec("kill -9 $$")).toMatchObject({ exitCode: -1, signal: "SIGKILL", timedOut: false });
+    expect(await exec("kill -SEGV $$")).toMatchObject({ exitCode: -1, signal: "SIGSEGV" });
+    expect(await exec("exec sh -c 'kill -TERM $$'")).toMatchObject({ exitCode: -1, signal: "SIGTERM" });
+    expect(await exec("exit 99")).toMatchObject({ exitCode: 99, signal: null });
+    expect(await exec("exit 128")).toMatchObject({ exitCode: 128, signal: null });
+  });
+
   it("works on the files of the workdir, and the other tools see them", async () => {
     await bench.output("file-system__write", { path: "a/in.txt", content: "1\n" });
     expect(await exec("cat in.txt; echo 2 >> in.txt; echo new > out.txt", { cwd: "a" })).toMatchObject({

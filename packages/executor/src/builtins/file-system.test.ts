@@ -36,13 +36,13 @@ describe("file-system", () => {
     expect(await bench.output("file-system__write", { path: "a/b/c.txt", content: "hällo" })).toEqual({
       path: "a/b/c.txt",
       size: 6,
-      written: 6,
+      written: true,
       append: false,
     });
     expect(await bench.output("file-system__write", { path: "a/b/c.txt", content: "!", append: true })).toEqual({
       path: "a/b/c.txt",
       size: 7,
-      written: 1,
+      written: true,
       append: true,
     });
     expect(await bench.output("file-system__read", { path: "a/b/c.txt" })).toEqual({
@@ -67,6 +67,22 @@ describe("file-system", () => {
     expect(await bench.output("file-system__list", { recursive: true, includeFiles: false })).toMatchObject({
       count: 2,
     });
+  });
+
+  it("lists by path, the content of a directory behind the directory", async () => {
+    for (const path of ["b/z.txt", "a.txt", "b.txt", "B/x"]) {
+      await bench.output("file-system__write", { path, content: "x" });
+    }
+    const { entries } = await bench.output("file-system__list", { recursive: true });
+    const paths = (entries as { path: string }[]).map(({ path }) => path);
+    expect(paths).toEqual(["a.txt", "b", "B", "b.txt", "B/x", "b/z.txt"]);
+  });
+
+  it("answers a later attempt at a new directory: the one before may have made it", async () => {
+    await mkdir(at("made"));
+    const second = startBench({ clock: systemClock, context: { workdir, attempt: 2 } });
+    const input = { path: "made", recursive: false };
+    expect(await second.output("file-system__mkdir", input)).toEqual({ ...input, created: true });
   });
 
   it("replaces a longer file whole", async () => {
@@ -105,14 +121,19 @@ describe("file-system", () => {
     });
   });
 
-  it("makes directories and says whether it did", async () => {
+  it("makes directories, and answers the same for one that is there unless only a new one will do", async () => {
     expect(await bench.output("file-system__mkdir", { path: "a/b" })).toEqual({
       path: "a/b",
       created: true,
       recursive: true,
     });
-    expect(await bench.output("file-system__mkdir", { path: "a/b" })).toMatchObject({ created: false });
-    expect(await bench.output("file-system__mkdir", { path: "." })).toMatchObject({ created: false });
+    expect(await bench.output("file-system__mkdir", { path: "a/b" })).toMatchObject({ created: true });
+    expect(await bench.output("file-system__mkdir", { path: "." })).toMatchObject({ created: true });
+    expect(await bench.code("file-system__mkdir", { path: "a/b", recursive: false })).toBe("conflict");
+    expect(await bench.code("file-system__mkdir", { path: ".", recursive: false })).toBe("conflict");
+    expect(await bench.output("file-system__mkdir", { path: "a/c", recursive: false })).toMatchObject({
+      created: true,
+    });
     expect(await bench.code("file-system__mkdir", { path: "x/y", recursive: false })).toBe("not_found");
     await writeFile(at("f"), "");
     expect(await bench.code("file-system__mkdir", { path: "f" })).toBe("invalid_path");
@@ -187,11 +208,13 @@ describe("the way out of the workdir", () => {
     expect(await readFile(join(outside, "secret.txt"), "utf8")).toBe("secret");
   });
 
-  it("is not shown by a list: links are named and not followed", async () => {
+  it("is not shown by a list: only directories and regular files are", async () => {
     await symlink(outside, at("out"));
+    await symlink(join(outside, "secret.txt"), at("secret"));
+    await writeFile(at("a"), "x");
     expect(await bench.output("file-system__list", { recursive: true })).toMatchObject({
       count: 1,
-      entries: [{ name: "out", path: "out", type: "link" }],
+      entries: [{ name: "a", path: "a", type: "file" }],
     });
   });
 

@@ -3,10 +3,15 @@
 //   F1. Sizes are bytes. Text is UTF-8; other bytes are shown as U+FFFD (readable-text.ts).
 //   F2. `write` is declared `once`. Writing the same content twice is harmless, appending it twice is not, and a definition
 //       has one effect for both; a run that was cut off may also have left half a file, which somebody should look at.
-//   F3. `mkdir` answers for a directory that is there as for one it made, so that a repeat cannot fail.
+//   F3. `mkdir` answers for a directory that is there as for one it made, so that a repeat cannot fail. Without `recursive` a
+//       directory that is there is an error, as it is for Goondan's `mkdir`, except for a later attempt of the same call: the
+//       one before may have made it.
+//   F4. What is neither a directory nor a regular file is not listed: a link is not followed, and no other export opens it
+//       without saying where it leads.
 
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, readdir } from "node:fs/promises";
+import { errorOf } from "@tessera/protocol";
 import { defineTool, type JsonObject, type RegisteredTool } from "@tessera/tool";
 import { readableText } from "./readable-text.ts";
 import {
@@ -75,9 +80,8 @@ const write = defineTool({
     const file = await openFile(place, constants.O_WRONLY | constants.O_CREAT | mode);
     try {
       if (!input.append) await file.truncate(0);
-      const bytes = Buffer.from(input.content, "utf8");
-      await file.writeFile(bytes);
-      return { path: place.shown, size: (await file.stat()).size, written: bytes.length, append: input.append };
+      await file.writeFile(input.content, "utf8");
+      return { path: place.shown, size: (await file.stat()).size, written: true, append: input.append };
     } catch (error) {
       throw asPathError(error, place.shown);
     } finally {
@@ -89,7 +93,7 @@ const write = defineTool({
 const list = defineTool({
   ...common,
   name: "file-system__list",
-  description: `Lists a directory of the working directory, at most ${LIST_ENTRIES_MAX} entries. Links are listed, not followed.`,
+  description: `Lists a directory of the working directory, at most ${LIST_ENTRIES_MAX} entries, in the order of their paths. Links are left out.`,
   effect: "read",
   parameters: {
     type: "object",
@@ -119,6 +123,7 @@ const list = defineTool({
         }
       }
     }
+    entries.sort((a, b) => String(a.path).localeCompare(String(b.path), "en"));
     const shown = { path: top.shown, recursive: input.recursive, count: entries.length, entries };
     return truncated ? { ...shown, truncated } : shown;
   },
@@ -139,17 +144,18 @@ const make = defineTool({
     const place = await resolveInside(ctx.workdir, input.path);
     const parent = { ...place, names: place.names.slice(0, -1) };
     const name = place.names.at(-1);
-    const result = { path: place.shown, created: false, recursive: input.recursive };
-    if (name === undefined) return result;
+    const result = { path: place.shown, created: true, recursive: input.recursive };
+    const mayBeThere = input.recursive || ctx.attempt > 1; // F3
+    if (name === undefined) return mayBeThere ? result : isThere(place);
     const directory = await openDirectory(parent, { create: input.recursive });
     try {
       const child = childPath(directory, pathOf(parent), name);
       await mkdir(child);
-      return { ...result, created: true };
+      return result;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw asPathError(error, place.shown);
       await (await openDirectory(place, { create: false })).close(); // a file of this name is refused here
-      return result; // F3
+      return mayBeThere ? result : isThere(place);
     } finally {
       await directory.close();
     }
@@ -158,9 +164,13 @@ const make = defineTool({
 
 export const fileSystemTools: readonly RegisteredTool[] = [read, write, list, make];
 
+function isThere(place: InsidePath): never {
+  throw errorOf("conflict", `${place.shown} is there already; with recursive that is no error`);
+}
+
 interface Entry {
   readonly place: InsidePath;
-  readonly type: "dir" | "file" | "link" | "other";
+  readonly type: "dir" | "file";
   readonly shown: JsonObject;
 }
 
@@ -179,8 +189,9 @@ async function entriesOf(place: InsidePath, isTop: boolean): Promise<Entry[]> {
     for (const name of names.slice(0, LIST_ENTRIES_MAX + 1)) {
       const found = await lstat(childPath(directory, pathOf(place), name)).catch(() => null);
       if (found === null) continue;
+      if (!found.isDirectory() && !found.isFile()) continue; // F4
       const inside = { root: place.root, names: [...place.names, name], shown: [...place.names, name].join("/") };
-      const type = found.isDirectory() ? "dir" : found.isFile() ? "file" : found.isSymbolicLink() ? "link" : "other";
+      const type = found.isDirectory() ? "dir" : "file";
       const shown = { name, path: inside.shown, type, ...(type === "file" ? { size: found.size } : {}) };
       entries.push({ place: inside, type, shown });
     }

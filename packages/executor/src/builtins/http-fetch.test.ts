@@ -74,7 +74,9 @@ describe("http-fetch", () => {
     const text = await sent({ bodyString: "a=b" });
     expect(text).toMatchObject({ body: "a=b" });
     expect(text.headers).not.toHaveProperty("content-type");
-    expect(await tools.code("http-fetch__post", { url, body: {}, bodyString: "" })).toBe("bad_request");
+    expect(await sent({ body: {}, bodyString: "a=b" })).toMatchObject({ body: "{}" });
+    const numbers = await sent({ bodyString: "a", headers: { "X-Count": 5, "X-On": true } });
+    expect(numbers.headers).toMatchObject({ "x-count": "5", "x-on": "true" });
   });
 
   it("counts bytes and never cuts a character", async () => {

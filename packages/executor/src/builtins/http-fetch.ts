@@ -8,7 +8,7 @@
 //       nowhere, the error is `outcome_unknown`, so that nobody repeats it without looking.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { BadRequest, CGError, errorOf } from "@tessera/protocol";
+import { CGError, errorOf } from "@tessera/protocol";
 import { defineTool, type JsonObject, type RegisteredTool, type ToolContext } from "@tessera/tool";
 import type { Dispatcher } from "undici";
 import { checkUrl, parseUrl, URL_POLICY_DEFAULT, type UrlPolicy } from "../net/check-url.ts";
@@ -34,7 +34,7 @@ const USER_AGENT = "tessera-http-fetch";
 
 const request = {
   url: { type: "string", minLength: 1, maxLength: 8_192, description: "An absolute https URL of a public host" },
-  headers: { type: "object", additionalProperties: { type: "string" }, default: {} },
+  headers: { type: "object", additionalProperties: { type: ["string", "number", "boolean"] }, default: {} },
   timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS_MAX, default: TIMEOUT_MS_DEFAULT },
   maxBytes: { type: "integer", minimum: 1, maximum: BYTES_MAX, default: BYTES_DEFAULT },
 } as const;
@@ -93,12 +93,10 @@ export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonl
       properties: {
         ...request,
         body: { type: "object", description: "Sent as JSON" },
-        bodyString: { type: "string", description: "Sent as it is, in place of body" },
+        bodyString: { type: "string", description: "Sent as it is, where there is no body" },
       },
     },
     handler: async (ctx, input) => {
-      if (input.body !== undefined && input.bodyString !== undefined)
-        throw new BadRequest("give body or bodyString, not both");
       const isJson = input.body !== undefined;
       const body = isJson ? JSON.stringify(input.body) : input.bodyString;
       const headers = withDefaults(stringsOf(input.headers), isJson ? { "content-type": "application/json" } : {});

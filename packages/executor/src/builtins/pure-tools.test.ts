@@ -60,7 +60,14 @@ describe("builtinTools", () => {
 });
 
 describe("json-query", () => {
-  const data = JSON.stringify({ a: [{ b: 1 }, { b: null }], s: "xyz", n: 5, t: true, "with space": 2 });
+  const data = JSON.stringify({
+    a: [{ b: 1 }, { b: null }],
+    s: "xyz",
+    n: 5,
+    t: true,
+    "with space": 2,
+    "dotted.key": 3,
+  });
 
   it.each([
     ["a[0].b", true, 1],
@@ -87,23 +94,27 @@ describe("json-query", () => {
     expect(await bench.output("json-query__query", { data: "[[1,2]]", path: "[0][1]" })).toMatchObject({ value: 2 });
   });
 
-  // T12: there is nothing to evaluate, and what looks like an expression is refused.
   it.each([
-    "a[",
-    "a]",
-    "a[x]",
-    "a[-1]",
-    "a[*]",
-    "a..b",
-    "a.",
-    "..a",
-    "a[0]b",
-    "a.[0]",
-    '["a"]',
-    "a[0",
-    `a${".a".repeat(200)}`,
-    "x".repeat(2_000),
-  ])("refuses the path %j", async (path) => {
+    ["a.0.b", true, 1],
+    ["a[-1]", false, null],
+    ["a.-1", false, null],
+    ["a.0x", false, null],
+    ["[dotted.key]", true, 3],
+    ["dotted.key", false, null],
+    ["a[0]b", true, 1],
+    ["a.[0]", true, { b: 1 }],
+    ["..a..0.", true, { b: 1 }],
+    ["a[0", true, { b: 1 }],
+    ["a]", true, [{ b: 1 }, { b: null }]],
+    ["a[*]", false, null],
+    ['["a"]', false, null],
+    ["with space[]", true, 2],
+  ])("reads the path %j as Goondan does", async (path, found, value) => {
+    expect(await bench.output("json-query__query", { data, path })).toEqual({ path, found, value });
+  });
+
+  // T12: there is nothing to evaluate, and a path of a size that no value needs is refused.
+  it.each([`a${".a".repeat(200)}`, "[a".repeat(200), "x".repeat(2_000)])("refuses the path %j", async (path) => {
     expect(await bench.code("json-query__query", { data, path })).toBe("bad_request");
   });
 
@@ -123,7 +134,7 @@ describe("json-query", () => {
   });
 
   it.each([
-    [".", 5, "object"],
+    [".", 6, "object"],
     ["a", 2, "array"],
     ["s", 3, "string"],
     ["n", 1, "number"],
@@ -180,6 +191,9 @@ describe("text-transform", () => {
       length: 2,
     });
     expect(await bench.output("text-transform__slice", { text: "hello" })).toMatchObject({ result: "hello", end: 5 });
+    expect(await bench.output("text-transform__slice", { text: "hello", start: 1.7 })).toMatchObject({
+      result: "ello",
+    });
     expect(await bench.output("text-transform__slice", { text: "hello", start: -2 })).toMatchObject({ result: "lo" });
     expect(await bench.output("text-transform__slice", { text: "😀", end: 1 })).toMatchObject({ result: "\ufffd" });
   });
@@ -202,6 +216,11 @@ describe("text-transform", () => {
       count: 2,
       result: "a\nb",
     });
+    expect(await bench.output("text-transform__join", { parts: ["a", 1, 2.5, true], delimiter: "," })).toMatchObject({
+      count: 4,
+      result: "a,1,2.5,true",
+    });
+    expect(await bench.code("text-transform__join", { parts: [null] })).toBe("E_TOOL_INVALID_ARGS");
     expect(await bench.output("text-transform__join", { parts: [] })).toMatchObject({ count: 0, result: "" });
   });
 
@@ -211,9 +230,10 @@ describe("text-transform", () => {
       original: text,
       result: "a",
       mode: "both",
-      trimmedLength: 1,
+      trimmedLength: 2,
     });
-    expect(await bench.output("text-transform__trim", { text, mode: "start" })).toMatchObject({ result: "a " });
+    const atStart = await bench.output("text-transform__trim", { text, mode: "start" });
+    expect(atStart).toMatchObject({ result: "a ", trimmedLength: 1 });
     expect(await bench.output("text-transform__trim", { text, mode: "end" })).toMatchObject({ result: " a" });
     expect(await bench.output("text-transform__case", { text: "aß", to: "upper" })).toEqual({
       original: "aß",

@@ -47,7 +47,7 @@ const slice = defineTool({
     type: "object",
     additionalProperties: false,
     required: ["text"],
-    properties: { text, start: { type: "integer", default: 0 }, end: { type: "integer" } },
+    properties: { text, start: { type: "number", default: 0 }, end: { type: "number" } },
   },
   handler: (_ctx, input) => {
     const end = input.end ?? input.text.length;
@@ -81,19 +81,20 @@ const join = defineTool({
     type: "object",
     additionalProperties: false,
     required: ["parts"],
-    properties: { parts: { type: "array", items: { type: "string" } }, delimiter },
+    properties: { parts: { type: "array", items: { type: ["string", "number", "boolean"] } }, delimiter },
   },
   handler: (_ctx, input) => {
-    const texts = input.parts.reduce((sum, part) => sum + part.length, 0);
-    checkLength(texts + Math.max(0, input.parts.length - 1) * input.delimiter.length);
-    return { delimiter: input.delimiter, count: input.parts.length, result: input.parts.join(input.delimiter) };
+    const parts = input.parts.map(String);
+    const texts = parts.reduce((sum, part) => sum + part.length, 0);
+    checkLength(texts + Math.max(0, parts.length - 1) * input.delimiter.length);
+    return { delimiter: input.delimiter, count: parts.length, result: parts.join(input.delimiter) };
   },
 });
 
 const trim = defineTool({
   ...common,
   name: "text-transform__trim",
-  description: "A text without the blanks around it.",
+  description: "A text without the blanks around it, and in trimmedLength how many they were.",
   parameters: {
     type: "object",
     additionalProperties: false,
@@ -103,7 +104,7 @@ const trim = defineTool({
   handler: (_ctx, input) => {
     const { text: original, mode } = input;
     const result = mode === "both" ? original.trim() : mode === "start" ? original.trimStart() : original.trimEnd();
-    return { original, result, mode, trimmedLength: result.length };
+    return { original, result, mode, trimmedLength: original.length - result.length };
   },
 });
 

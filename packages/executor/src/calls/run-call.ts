@@ -15,7 +15,13 @@ import {
   type ReportOutcome,
   reportPatiently,
 } from "@tessera/kernel";
-import { buildErrorResultFromException, CGError, isJsonObject, type ToolResultContent } from "@tessera/protocol";
+import {
+  buildErrorResultFromException,
+  CGError,
+  isJsonObject,
+  readCallerFacts,
+  type ToolResultContent,
+} from "@tessera/protocol";
 import type { RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
 
 /** What of the kernel, or of the HTTP edge in front of it, a run needs. */
@@ -28,7 +34,7 @@ export interface RunCallOptions extends Omit<RunOptions, "signal"> {
   readonly principal?: string;
   readonly leaseMs?: number;
   /** When the call was asked for: its lease runs from then. */
-  readonly askedAtMs?: number;
+  readonly askedAtMs: number;
   /** The host is going away (C3). */
   readonly stopping?: AbortSignal;
   readonly onWarning: (warning: string) => void;
@@ -66,7 +72,8 @@ async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOp
     return { ...buildErrorResultFromException(invalid), after_execution: call.after_execution };
   }
   try {
-    return await options.runner.run(call as ToolInvocation, { ...options, signal });
+    const invocation = { ...call, ...readCallerFacts(call.call_metadata) } as ToolInvocation;
+    return await options.runner.run(invocation, { ...options, signal });
   } catch (error) {
     // A runner answers for everything a tool can do; this is a fault of the host itself.
     options.onWarning(`running ${call.tool_name} failed: ${String(error)}`);

@@ -28,7 +28,7 @@ export function openedCallOf(projectId: string, call: JsonObject): OpenedCall {
     effect: call.effect === "read" || call.effect === "idempotent" ? call.effect : "once",
     after_execution: call.after_execution === "terminate" ? "terminate" : "suspend",
     arguments: call.arguments as OpenedCall["arguments"],
-    call_metadata: null,
+    call_metadata: isJsonObject(call.caller) ? call.caller : null,
     message: {
       card_id: text(message.card_id),
       content: isJsonObject(message.content) ? message.content : {},

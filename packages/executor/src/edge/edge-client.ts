@@ -111,7 +111,8 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
       if (rejectedBy(answer) === null) return answer.body.answer;
       const detail = isJsonObject(answer.body.error_detail) ? answer.body.error_detail : {};
       const code = typeof detail.code === "string" ? detail.code : String(answer.body.error_code);
-      throw new ToolError(String(answer.body.error_message), { code });
+      const suggestion = typeof detail.suggestion === "string" ? { suggestion: detail.suggestion } : {};
+      throw new ToolError(String(answer.body.error_message), { code, ...suggestion });
     },
   };
 }

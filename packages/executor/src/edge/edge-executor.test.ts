@@ -1,7 +1,8 @@
 // The executor over HTTP against an API that loses answers.
 
 import { systemClock } from "@tessera/engines/system";
-import { SeededIds, waitFor } from "@tessera/testkit";
+import type { Clock } from "@tessera/kernel";
+import { SeededIds, VirtualClock, waitFor } from "@tessera/testkit";
 import type { ToolRunner } from "@tessera/tool";
 import { describe, expect, it } from "vitest";
 import { connectEdge } from "./edge-client.ts";
@@ -15,13 +16,13 @@ interface Asked {
 /** Answers a request; throws where the answer is lost. Never resolves while `signal` may end it. */
 type Answer = (asked: Asked, signal: AbortSignal) => Promise<unknown>;
 
-function edgeOf(answer: Answer) {
+function edgeOf(answer: Answer, clock: Clock = systemClock) {
   const asked: Asked[] = [];
   const ids = new SeededIds(3);
   const edge = connectEdge({
     url: "http://api.test",
     apiKey: "tsk_test",
-    clock: systemClock,
+    clock,
     mintClaimId: () => ids.mint("claim"),
     fetch: async (url, init) => {
       const one = { path: new URL(String(url)).pathname, body: JSON.parse(String(init?.body)) };
@@ -83,6 +84,75 @@ describe("an executor over HTTP", () => {
     expect(claims().map(({ claim_id }) => claim_id)).toEqual([claims()[0]?.claim_id, claims()[0]?.claim_id]);
     expect(ran).toBe(1);
     expect(executor.running).toBe(0);
+  });
+});
+
+describe("a call that an executor over HTTP has from a long poll", () => {
+  /** The poll is answered after `waitedMs`; `beat` answers the n-th heartbeat. */
+  function polled(waitedMs: number, beat: (n: number) => unknown) {
+    const clock = new VirtualClock();
+    const startedAtMs: number[] = [];
+    const beatsAtMs: number[] = [];
+    const whys: unknown[] = [];
+    const tool = {
+      run: async (_call: unknown, { signal }: { signal: AbortSignal }) => {
+        startedAtMs.push(clock.monotonicMs());
+        await ended(signal).catch(() => undefined);
+        return { status: "failed", after_execution: "suspend", error: { code: "stopped", message: "stopped" } };
+      },
+    } as unknown as ToolRunner;
+    const { edge } = edgeOf(async ({ path, body }, signal) => {
+      if (path.endsWith("/heartbeat")) return beat(beatsAtMs.push(clock.monotonicMs()));
+      if (body.wait_ms === 0) return { calls: [] };
+      if (clock.monotonicMs() > 0) return await ended(signal);
+      await new Promise<void>((resolve) => void clock.after(waitedMs, resolve));
+      return { calls: [CALL] };
+    }, clock);
+    const names = { project_id: "p1", target: "echo", executor: "e1" };
+    const onEnded = (_: unknown, end: unknown) => void whys.push(end);
+    const executor = startEdgeExecutor({ edge, clock, ...names, runner: tool, concurrencyMax: 1, onEnded });
+    /** One step after the other: answers come in turns of the event loop. */
+    const pass = async (ms: number) => {
+      for (let at = 0; at < ms; at += 500) {
+        await clock.advance(500);
+        await new Promise<void>((resolve) => void setImmediate(resolve));
+      }
+    };
+    return { executor, pass, startedAtMs, beatsAtMs, whys };
+  }
+  const renewed = { lease_expires_at: "", cancel: false };
+  const away = () => {
+    throw new Error("away");
+  };
+
+  it("is held from when it was asked for, where the answer was soon there", async () => {
+    const { executor, pass, startedAtMs, whys } = polled(4_000, away);
+    await pass(14_500);
+    expect([startedAtMs, whys]).toEqual([[4_000], []]);
+    await pass(1_000);
+    expect(whys).toEqual([{ ended: "lost", why: "lease_lost" }]);
+    await executor.stop({ graceMs: 0 });
+  });
+
+  it("is renewed before its tool is started, where it may be older, and is held from then", async () => {
+    const { executor, pass, startedAtMs, beatsAtMs, whys } = polled(20_000, (n) => (n === 1 ? renewed : away()));
+    await pass(34_000);
+    expect([beatsAtMs[0], startedAtMs, whys]).toEqual([20_000, [20_000], []]);
+    await pass(2_000);
+    expect(whys).toEqual([{ ended: "lost", why: "lease_lost" }]);
+    await executor.stop({ graceMs: 0 });
+  });
+
+  it("is not run where it is no longer ours, and not while nobody can say so", async () => {
+    const taken = polled(20_000, () => ({ lease_expires_at: "", cancel: true }));
+    await taken.pass(21_000);
+    expect([taken.startedAtMs, taken.whys]).toEqual([[], [{ ended: "lost", why: "already_settled" }]]);
+    const unknown = polled(20_000, away);
+    await unknown.pass(34_000);
+    expect([unknown.startedAtMs, unknown.whys]).toEqual([[], []]);
+    await unknown.pass(6_000);
+    expect([unknown.startedAtMs, unknown.whys]).toEqual([[], [{ ended: "lost", why: "lease_lost" }]]);
+    await Promise.all([taken, unknown].map(({ executor }) => executor.stop({ graceMs: 0 })));
   });
 });
 

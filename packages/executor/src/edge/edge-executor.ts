@@ -5,9 +5,11 @@
 //   X3. stop() ends the long poll at once, waits for what runs, and after the grace lets go of the rest.
 //   X4. A claim without an answer, because it was lost or because stop() ended the poll, may have taken calls. It is asked
 //       again with its id, at the end too, and what it answers is run: no call that was claimed here is dropped.
+//   X5. A lease runs from when its call was taken, and the answer to a long poll does not say when that was. Where it may be
+//       a third of the lease ago, the lease is renewed first, and a call that is no longer ours is not run.
 
-import { type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
-import { BATCH_ITEMS_MAX } from "@tessera/protocol";
+import { askPatiently, type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
+import { BATCH_ITEMS_MAX, LEASE_MS } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
 import { type RunCallOutcome, runCall } from "../calls/run-call.ts";
 import type { EdgeClient } from "./edge-client.ts";
@@ -40,6 +42,8 @@ const CONCURRENCY_DEFAULT = 8;
 const WAIT_DEFAULT_MS = 20_000;
 const ASK_AGAIN_MS = 1_000;
 const GRACE_DEFAULT_MS = 30_000;
+/** X5: of a lease. */
+const FRESH_SHARE = 1 / 3;
 
 export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
   const { edge, clock, project_id, target, executor, runner, onWarning = () => undefined } = options;
@@ -49,25 +53,53 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
   let claimId = edge.mintClaimId();
   let isAnswered = true;
 
-  async function work(call: OpenedCall): Promise<void> {
+  async function work(call: OpenedCall, askedAtMs: number): Promise<void> {
+    const held = await confirm(call, askedAtMs);
+    const ended: RunCallOutcome =
+      "lostBecause" in held ? { ended: "lost", why: held.lostBecause } : await run(call, held.sinceMs);
+    options.onEnded?.(call, ended);
+  }
+
+  /** X5: since when its lease runs at the latest, or why it is not ours. */
+  async function confirm(call: OpenedCall, askedAtMs: number): Promise<{ sinceMs: number } | { lostBecause: string }> {
+    const { leaseMs = LEASE_MS } = options;
+    if (clock.monotonicMs() - askedAtMs < leaseMs * FRESH_SHARE) return { sinceMs: askedAtMs };
+    const lapsed = new AbortController();
+    const lapse = clock.after(leaseMs, () => lapsed.abort());
+    let sinceMs = askedAtMs;
+    const renew = () => {
+      sinceMs = clock.monotonicMs();
+      return edge.renewCall({ project_id, tool_call_id: call.tool_call_id, capability: call.capability });
+    };
+    const outcome = await askPatiently(renew, {
+      clock,
+      signal: AbortSignal.any([lapsed.signal, letGo.signal]),
+      onFailure: (error) => onWarning(`renewing the lease of ${call.tool_call_id} failed: ${String(error)}`),
+    }).finally(() => lapse.cancel());
+    if (outcome === null) return { lostBecause: letGo.signal.aborted ? "shutting_down" : "lease_lost" };
+    return outcome.cancel ? { lostBecause: outcome.code } : { sinceMs };
+  }
+
+  async function run(call: OpenedCall, askedAtMs: number): Promise<RunCallOutcome> {
     const runtime = options.runtimeFor?.(call) ?? edgeRuntime(edge, call);
-    const ended = await runCall(call, {
+    return await runCall(call, {
       port: edge,
       runner,
       clock,
+      askedAtMs,
       ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
       ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
       runtime,
       stopping: letGo.signal,
       onWarning,
     });
-    options.onEnded?.(call, ended);
   }
 
   async function ask(wait_ms: number, signal: AbortSignal): Promise<void> {
     await slots.take(); // X1
     const places = Math.min(1 + slots.free, BATCH_ITEMS_MAX); // what the API gives at once; the next ask takes the rest
     let calls: OpenedCall[] = [];
+    const askedAtMs = clock.monotonicMs();
     isAnswered = false;
     try {
       const request = { project_id, target, executor, max: places, wait_ms, claim_id: claimId };
@@ -79,7 +111,7 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
     }
     for (const [n, call] of calls.entries()) {
       if (n > 0) await slots.take();
-      void work(call).finally(() => slots.give());
+      void work(call, askedAtMs).finally(() => slots.give());
     }
     if (calls.length === 0) slots.give();
   }

@@ -28,6 +28,8 @@ import { importModule, loadToolModule, requireExports } from "./tool-module.ts";
 export interface BundleLoadOptions {
   readonly isolated: Pick<IsolatedHost, "inspect">;
   readonly cacheDir?: string;
+  /** Takes what modules that are loaded here leave behind. */
+  readonly onWarning?: (warning: string) => void;
   /** The only resource file to read, whatever its name, instead of those found by name. */
   readonly file?: string;
   /** Nothing but the config is loaded here: inline modules, too, are looked at in a child, and have no code then. */

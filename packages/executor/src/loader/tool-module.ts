@@ -9,12 +9,14 @@
 //   T3. A module that cannot be used is a mistake of its bundle: a CGError whose message names the entry, never a stack.
 //   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
 //       beside which they lie then. jiti's own default is a directory that every user of the machine can write to.
+//   T5. What a module leaves behind when it is loaded into the host is told with its name.
 
 import { access, realpath } from "node:fs/promises";
 import { createRequire, getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
+import { runForeign, stackOf } from "@tessera/tool/run";
 import { createJiti } from "jiti";
 import { findEntry } from "./entry-path.ts";
 
@@ -30,6 +32,8 @@ export interface LoadOptions {
   readonly root: string;
   /** Where transformed sources are kept (T4). */
   readonly cacheDir?: string;
+  /** Of the host that the module is loaded into; absent in a child, which ends by what the module leaves behind. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 export async function loadToolModule(entry: string, options: LoadOptions): Promise<ToolModule> {
@@ -46,8 +50,12 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
 }
 
 /** Imports a module of a bundle by the path that a resource names, which must stay inside the bundle. */
-export async function importEntry(entry: string, root: string): Promise<unknown> {
-  return await importModule(await findEntry(entry, root), { root });
+export async function importEntry(
+  entry: string,
+  root: string,
+  options: Pick<LoadOptions, "onWarning"> = {},
+): Promise<unknown> {
+  return await importModule(await findEntry(entry, root), { ...options, root });
 }
 
 /** Imports a file of a bundle and hands out what it exports. Both paths are real ones. */
@@ -60,7 +68,12 @@ export async function importModule(file: string, options: LoadOptions): Promise<
       tsconfigPaths: tsconfig ?? false,
       virtualModules: OWN_MODULES,
     });
-    return await jiti.import(file);
+    const { onWarning } = options;
+    if (onWarning === undefined) return await jiti.import(file);
+    const name = `the module ${relative(options.root, file)}`;
+    const onStray = (error: unknown) =>
+      onWarning(`${name} left a failure behind that nobody awaited: ${stackOf(error)}`);
+    return await runForeign({ name, onStray }, () => jiti.import(file)); // T5
   } catch (error) {
     throw unusable(relative(options.root, file), `cannot be loaded: ${withPlace(messageOf(error), options.root)}`);
   }
@@ -96,9 +109,7 @@ async function nearestTsconfig(from: string, root: string): Promise<string | nul
 }
 
 function readExports(namespace: unknown, entry: string): Omit<ToolModule, "file"> {
-  const source = [namespace, member(namespace, "default"), member(namespace, "module.exports")].find(
-    (candidate) => member(candidate, "handlers") !== undefined,
-  );
+  const source = sourceOf(namespace, "handlers");
   if (source === undefined) {
     const found = typeof namespace === "object" && namespace !== null ? Object.keys(namespace) : [];
     throw unusable(entry, `exports no "handlers"; it exports ${listOf(found)}`, { found });
@@ -107,6 +118,17 @@ function readExports(namespace: unknown, entry: string): Omit<ToolModule, "file"
     handlers: functionsOf<ToolHandler>(member(source, "handlers"), entry, "handlers"),
     reconcilers: functionsOf<ToolReconcile>(member(source, "reconcilers") ?? {}, entry, "reconcilers"),
   };
+}
+
+/** What a module exports under the name, as ESM or CommonJS; undefined: nothing. */
+export function exportOf(namespace: unknown, name: string): unknown {
+  return member(sourceOf(namespace, name), name);
+}
+
+function sourceOf(namespace: unknown, name: string): unknown {
+  return [namespace, member(namespace, "default"), member(namespace, "module.exports")].find(
+    (candidate) => member(candidate, name) !== undefined,
+  );
 }
 
 function functionsOf<F>(map: unknown, entry: string, name: string): ReadonlyMap<string, F> {

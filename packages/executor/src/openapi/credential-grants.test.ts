@@ -36,6 +36,15 @@ describe("a definition asks for", () => {
     expect(asked(books.options)).toEqual([["LIBRARY_CARD", "api.library.example"]]);
   });
 
+  it("its own in time that is in proportion to the slashes of its address, at an operation and at Jina", () => {
+    const path = `${"/".repeat(60_000)}x`;
+    const auth = [{ header: "authorization", env: "A_TOKEN" }];
+    const started = performance.now();
+    expect(asked({ openapi: { ...OPERATION, server: `https://a.example${path}`, auth } })).toHaveLength(1);
+    expect(asked({ jina: { mode: "search", base_url: `https://s.jina.ai${path}` } })).toHaveLength(1);
+    expect(performance.now() - started).toBeLessThan(1_000);
+  });
+
   it.each([
     [{ jina: { mode: "search" } }, ["JINA_API_KEY", "s.jina.ai"]],
     [{ jina: { mode: "crawl", auth_env: "MY_JINA" } }, ["MY_JINA", "r.jina.ai"]],

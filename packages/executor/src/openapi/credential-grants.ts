@@ -17,6 +17,7 @@ import type { ToolDefinition } from "@tessera/tool";
 import { isEnvName } from "@tessera/tool/catalog";
 import { API_METHODS, apiHostOf } from "@tessera/tool/resources";
 import { checkRequestHeaders } from "../net/http-headers.ts";
+import { withoutTrailing } from "../net/without-trailing.ts";
 import { isJinaDefinition, JINA_CREDENTIAL, jinaOperation } from "./jina-request.ts";
 import {
   type ApiOperation,
@@ -155,7 +156,7 @@ function isMethodOverride(name: string): boolean {
 /** N1 */
 function operationGrant(definition: ToolDefinition, operation: ApiOperation, granted: Credential): CredentialGrant {
   const { server, method, path, slots, headers: fixed, body } = operation;
-  const fits = requirePattern(server.pathname.replace(/\/+$/, "") + path, "operation");
+  const fits = requirePattern(withoutTrailing(server.pathname, "/") + path, "operation");
   const isForm = isSameForm(granted);
   const isQuery = queryNames(definition, slots);
   const filled = new Set(slots.flatMap((slot) => (slot.in === "header" ? [slot.name.toLowerCase()] : [])));

@@ -11,6 +11,7 @@
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue, PolicyDenied } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
+import { withoutTrailing } from "../net/without-trailing.ts";
 import { type DefinitionCall, scopeSession, splitArguments } from "./arguments.ts";
 import type { OutgoingRequest } from "./exchange.ts";
 import type { Credential } from "./operation.ts";
@@ -128,7 +129,7 @@ export function jinaOperation(definition: ToolDefinition): {
     credential: jinaCredential(jina, legacy),
     host: baseOf(mode, jina, legacy).host,
     method: methodOf(jina, legacy),
-    path: baseOf(mode, jina, legacy).pathname.replace(/\/+$/, "") + (path.startsWith("/") ? path : `/${path}`),
+    path: withoutTrailing(baseOf(mode, jina, legacy).pathname, "/") + (path.startsWith("/") ? path : `/${path}`),
   };
 }
 

@@ -30,7 +30,17 @@ export type ToChild =
 
 export type RuntimeReply =
   | { readonly ok: true; readonly value: unknown }
-  | { readonly ok: false; readonly error: { readonly name: string; readonly message: string; readonly code?: string } };
+  | { readonly ok: false; readonly error: RuntimeError };
+
+/** What a tool sees of an error of `ctx.runtime`: what a ToolError says to its model. */
+export interface RuntimeError {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly suggestion?: string;
+  readonly helpUrl?: string;
+  readonly retryable?: boolean;
+}
 
 export const RUNTIME_METHODS = ["request", "send", "spawn", "list", "catalog"] as const;
 export type RuntimeMethod = (typeof RUNTIME_METHODS)[number];
@@ -41,6 +51,8 @@ export type FromChild =
   | { readonly type: "started"; readonly call: number }
   | { readonly type: "log"; readonly call: number; readonly level: ToolLogEntry["level"]; readonly message: string }
   | { readonly type: "progress"; readonly call: number; readonly update: unknown }
+  /** The tool read a variable that it does not see. */
+  | { readonly type: "missing_variable"; readonly call: number; readonly name: string }
   | {
       readonly type: "ask";
       readonly call: number;

@@ -7,11 +7,23 @@
 //   J3. The handler gets copies: what it does to its input reaches nobody, not even its own `ctx.message`.
 //   J4. Deadline and cancels are listened for once the handler has answered with a promise. Nothing could have been heard
 //       before, and one that answers at once costs no timer.
+//   J5. A failure that the handler leaves behind (a promise that nobody awaits, a throw in a timer) is told with the call's
+//       name. A call that still runs ends by it, as its process would have ended in the isolated placement.
 
 import type { Clock, Timer } from "@tessera/kernel/ports";
 import type { AgentToolRuntime, ToolInvocation, ToolPolicy, ToolProgress } from "@tessera/tool";
 import { plainCopy } from "@tessera/tool/catalog";
-import { buildToolContext, type ExecutedCall, executeHandler, type ToolFunctions } from "@tessera/tool/run";
+import {
+  buildToolContext,
+  describeThrown,
+  type ExecutedCall,
+  executeHandler,
+  type ForeignCode,
+  ownApi,
+  runForeign,
+  runOwn,
+  type ToolFunctions,
+} from "@tessera/tool/run";
 import type { RunEnd } from "./run-end.ts";
 
 export interface InlineCall {
@@ -27,6 +39,8 @@ export interface InlineCall {
   readonly logger: () => Console;
   readonly onProgress: (update: ToolProgress) => void;
   readonly runtime: AgentToolRuntime | null;
+  /** Takes what the handler left behind (J5). */
+  readonly onStray: (error: unknown) => void;
 }
 
 /** Between `ctx.signal` and the answer to a canceled run, so that a handler that listens can finish. */
@@ -40,8 +54,16 @@ export function runInline(clock: Clock, call: InlineCall): RunEnd | Promise<RunE
     return { kind: "refused", code: "shutting_down", message, retryable: true };
   }
   const abort = new AbortController();
+  let onStrayOfRun: (error: unknown) => void = () => undefined;
+  const foreign: ForeignCode = {
+    name: `the tool ${invocation.tool_name} (call ${invocation.tool_call_id})`,
+    onStray(error) {
+      call.onStray(error);
+      onStrayOfRun(error);
+    },
+  };
   const executed = executeHandler({
-    code: call.code,
+    code: foreignFunctions(call.code, foreign),
     ctx: buildToolContext(invocation, new InlineParts(call, abort.signal)),
     input: plainCopy(invocation.arguments), // J3
     toolName: invocation.tool_name,
@@ -49,7 +71,27 @@ export function runInline(clock: Clock, call: InlineCall): RunEnd | Promise<RunE
     mode: invocation.mode,
     idempotencyKey: invocation.idempotency_key,
   });
-  return executed instanceof Promise ? cutShort(clock, call, abort, executed) : endOf(executed, signal); // J4
+  if (!(executed instanceof Promise)) return endOf(executed, signal); // J4
+  const { promise: strayed, resolve } = Promise.withResolvers<RunEnd>();
+  onStrayOfRun = (error) => {
+    const { message } = describeThrown(error, policy.error_message_limit).error;
+    const why = `its code failed outside of the handler: ${message}`;
+    abort.abort(new Error("the tool's code failed outside of the handler"));
+    resolve({ kind: "crashed", detail: { why } }); // J5
+  };
+  return cutShort(clock, call, abort, [executed.then((result) => endOf(result, signal)), strayed]);
+}
+
+function foreignFunctions(code: ToolFunctions, foreign: ForeignCode): ToolFunctions {
+  const run = <A extends readonly unknown[], R>(work: (...args: A) => R) => {
+    return (...args: A): R => runForeign(foreign, () => work(...args));
+  };
+  const { handler, parse, reconcile } = code;
+  return {
+    handler: run(handler),
+    ...(parse === undefined ? {} : { parse: run(parse) }),
+    ...(reconcile === undefined ? {} : { reconcile: run(reconcile) }),
+  };
 }
 
 /** What a run gave, or what cut it short. */
@@ -57,7 +99,7 @@ async function cutShort(
   clock: Clock,
   { policy, signal, closing }: InlineCall,
   abort: AbortController,
-  executed: Promise<ExecutedCall>,
+  ends: readonly Promise<RunEnd>[],
 ): Promise<RunEnd> {
   const { promise: cut, resolve: answer } = Promise.withResolvers<RunEnd>();
   const timers: Timer[] = [
@@ -80,7 +122,7 @@ async function cutShort(
   // The handler itself may have brought its cancel about.
   if (signal.aborted) onAbort();
   if (closing.aborted) onClosing();
-  const end = await Promise.race([executed.then((result) => endOf(result, signal)), cut]);
+  const end = await Promise.race([...ends, cut]);
   signal.removeEventListener("abort", onAbort);
   closing.removeEventListener("abort", onClosing);
   for (const timer of timers) timer.cancel();
@@ -100,8 +142,8 @@ class InlineParts {
   constructor(call: InlineCall, signal: AbortSignal) {
     this.#call = call;
     this.signal = signal;
-    this.progress = call.onProgress;
-    this.runtime = call.runtime ?? undefined;
+    this.progress = (update) => runOwn(() => call.onProgress(update));
+    this.runtime = call.runtime === null ? undefined : ownApi(call.runtime);
   }
 
   get workdir(): string {

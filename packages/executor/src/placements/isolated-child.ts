@@ -9,8 +9,10 @@
 //   H5. A call is settled after what it printed has left this process, so that a flood is its own and not the next call's.
 //   H6. A timer, a socket or a process that a call left open may end or disturb this process at any later moment. After
 //       the answer and one turn of the event loop, in which things close, `rested` tells the host whether there is one.
+//   H7. A variable that is read and not there is told to the host, once for a call: also one that the module read when it
+//       was loaded, with each call.
 
-import { flushCompileCache } from "node:module";
+import { flushCompileCache, syncBuiltinESMExports } from "node:module";
 import { Socket } from "node:net";
 import { dirname } from "node:path";
 import { Worker } from "node:worker_threads";
@@ -20,6 +22,7 @@ import { writeAll, writeOutputSynchronously } from "./child-output.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
 import { type ChildRuntime, createChildRuntime } from "./child-runtime.ts";
 import { type ChildRun, createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
+import { watchEnvironment } from "./watched-environment.ts";
 
 delete process.env.NODE_COMPILE_CACHE; // meant for the sources above only (isolated-process.ts, P3)
 const [entry = "", root = "", memoryBytesMax = "", cacheDir = ""] = process.argv.slice(2);
@@ -42,6 +45,17 @@ interface CurrentCall {
 }
 
 let current: CurrentCall | null = null;
+const readAtLoad = new Set<string>();
+let readInCall = new Set<string>();
+
+/** H7 */
+function tellMissing(name: string): void {
+  if (current === null) readAtLoad.add(name);
+  else if (!readInCall.has(name)) {
+    readInCall.add(name);
+    send({ type: "missing_variable", call: current.call, name });
+  }
+}
 
 function send(frame: FromChild): void {
   writeAll(CHILD_OUT_FD, Buffer.from(encodeFrame(frame))); // H1
@@ -52,6 +66,8 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
   const abort = new AbortController();
   const runtime = createChildRuntime((ask, method, args) => send({ type: "ask", call, ask, method, args }));
   current = { call, abort, runtime };
+  readInCall = new Set();
+  for (const name of readAtLoad) tellMissing(name);
   process.chdir(run.workdir);
   process.env.HOME = run.workdir;
   const { project_id, tool_call_id, tool_name, attempt } = invocation;
@@ -123,6 +139,8 @@ function obey(module: ToolModule, frame: ToChild): void {
 
 try {
   const options = { root: root || dirname(entry), ...(cacheDir === "" ? {} : { cacheDir }) };
+  process.env = watchEnvironment(process.env, tellMissing);
+  syncBuiltinESMExports(); // for `import { env } from "node:process"`
   const module = await loadToolModule(entry, options);
   const commands = new Socket({ fd: CHILD_IN_FD, readable: true, writable: false });
   const read = createFrameReader({

@@ -32,7 +32,7 @@ describe("the children of a host that was killed", () => {
        await host.run({ entry: ${JSON.stringify(join(place, "loop.mjs"))}, export_name: "loop", workdir: ${JSON.stringify(join(place, "work"))},
          invocation: { project_id: "p", channel_id: "c", agent_id: "a", agent_turn_id: "t", tool_call_id: "tc", tool_name: "l__loop", arguments: {}, effect: "read", attempt: 1, mode: "run", idempotency_key: "k", trace_id: "t", step_id: "s", message: { card_id: "c", content: "", tool_calls: [] }, definition: null },
          policy: { timeout_ms: 600_000, error_message_limit: 1000, can_reconcile: false },
-         signal: new AbortController().signal, hooks: { onLog() {}, onProgress() {}, runtime: null } });`,
+         signal: new AbortController().signal, hooks: { onLog() {}, onProgress() {}, onMissingVariable() {}, runtime: null } });`,
     );
     const host = await TestChild.start(program);
     const pids = await waitFor(() => readFile(join(place, "work", "pids"), "utf8").catch(() => ""), {

@@ -17,6 +17,7 @@ import {
   encodeDates,
   type FromChild,
   RUNTIME_METHODS,
+  type RuntimeError,
   type RuntimeMethod,
   type RuntimeReply,
 } from "./frames.ts";
@@ -40,6 +41,8 @@ export type WorkerEnd =
 export interface WorkerHooks {
   readonly onLog: (level: ToolLogEntry["level"], message: string) => void;
   readonly onProgress: (update: ToolProgress) => void;
+  /** The tool read a variable that it does not see. */
+  readonly onMissingVariable: (name: string) => void;
   readonly runtime: AgentToolRuntime | null;
 }
 
@@ -63,6 +66,7 @@ export interface WorkerOptions extends ProcessOptions {
 
 /** Requests to other agents that one call may have open. */
 const ASKS_OPEN_MAX = 64;
+const VARIABLE_CHARS_MAX = 128;
 /** Turns of the event loop after an answer in which output that was printed before it is still read. */
 const OUTPUT_TURNS = 4;
 
@@ -101,6 +105,8 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
         return run.hooks.onLog(levelOf(frame.level), String(frame.message));
       case "progress":
         return progress(frame.update, run);
+      case "missing_variable":
+        return run.hooks.onMissingVariable(String(frame.name).slice(0, VARIABLE_CHARS_MAX));
       case "ask":
         return void answer(frame, run);
       case "settled": {
@@ -191,10 +197,17 @@ async function askRuntime(
   }
 }
 
-function errorFields(error: unknown, method: RuntimeMethod): { name: string; message: string; code?: string } {
+function errorFields(error: unknown, method: RuntimeMethod): RuntimeError {
   if (!(error instanceof Error)) return { name: "Error", message: `ctx.runtime.${method} failed` };
-  const code = (error as { code?: unknown }).code;
-  return { name: error.name, message: error.message, ...(typeof code === "string" ? { code } : {}) };
+  const { code, suggestion, helpUrl, retryable } = error as Partial<Record<keyof RuntimeError, unknown>>;
+  return {
+    name: error.name,
+    message: error.message,
+    ...(typeof code === "string" ? { code } : {}),
+    ...(typeof suggestion === "string" ? { suggestion } : {}),
+    ...(typeof helpUrl === "string" ? { helpUrl } : {}),
+    ...(typeof retryable === "boolean" ? { retryable } : {}),
+  };
 }
 
 function tooManyAsks(): RuntimeReply {

@@ -4,11 +4,13 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { VirtualClock, waitFor } from "@tessera/testkit";
-import type { AgentToolRuntime } from "@tessera/tool";
+import { type AgentToolRuntime, ToolError } from "@tessera/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ECHO, isAlive, keptHost, newHost, other, run, useIsolatedBench, workdir } from "../../test/isolated-bench.ts";
 import type { IsolatedHost } from "./isolated-host.ts";
 
+/** What a tool is told of an error of ctx.runtime. */
+const REFUSAL = { code: "not_found", suggestion: "Ask another.", helpUrl: "https://help.example/x", retryable: false };
 const SMALL = { heapMb: 64, memoryBytesMax: 400 * 1024 * 1024 };
 
 useIsolatedBench();
@@ -228,15 +230,32 @@ describe("an isolated tool", () => {
     expect(given).toEqual({ timeoutMs: 5 });
   });
 
+  it("tells of variables that it reads and does not see, once for a call, and finds what it asks for", async () => {
+    const host = await newHost();
+    const read: string[] = [];
+    const hooks = { onMissingVariable: (name: string) => void read.push(name) };
+    const { result } = await run(host, "env", { hooks });
+    expect(result).toEqual({
+      ...{ token: null, again: null, debug: null, has: false, loaded: null },
+      spread: expect.stringMatching(/^HOME,LANG,PATH/),
+    });
+    expect(read).toEqual(["AT_LOAD", "SOME_TOKEN"]);
+    read.length = 0;
+    expect(await run(host, "envNeeded", { hooks })).toMatchObject({
+      error: { detail: { code: "E_TOKEN" } },
+    });
+    expect(read).toEqual(["AT_LOAD", "SOME_TOKEN"]);
+  });
+
   it("gets the error of another agent's refusal, and no runtime where its host has none", async () => {
     const host = await newHost();
     const answer = async (target?: unknown) => {
-      if (target === "nobody") throw Object.assign(new Error("no such agent"), { code: "not_found" });
+      if (target === "nobody") throw new ToolError("no such agent", REFUSAL);
       return { ok: true };
     };
     const runtime = { request: answer, send: answer, spawn: answer, list: answer, catalog: answer };
     const { result } = await run(host, "ask", { hooks: { runtime: runtime as unknown as AgentToolRuntime } });
-    expect(result).toMatchObject({ refusal: { message: "no such agent", code: "not_found", name: "Error" } });
+    expect(result).toMatchObject({ refusal: { message: "no such agent", name: "ToolError", ...REFUSAL } });
     expect(await run(host, "hasRuntime")).toMatchObject({ result: { value: false } });
   });
 });

@@ -17,6 +17,7 @@ import {
   type ToolOptions,
 } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
+import { type ForeignCode, foreignCode } from "@tessera/tool/run";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { invocationForTest } from "../../test/invocation.ts";
 import { loadToolModule } from "../loader/tool-module.ts";
@@ -30,7 +31,13 @@ import { ToolError } from "@tessera/tool";
 export const handlers = {
   echo: (_ctx, input) => ({ said: input.text ?? null, keys: Object.keys(input).sort() }),
   plain: () => "text",
+  needy: () => { if (!process.env.NEEDY_TOKEN) throw new ToolError("no token", { suggestion: "Give one." }); },
+  probing: () => ({ found: process.env.NEEDY_TOKEN ?? process.env.NODE_OPTIONS ?? null }),
   where: (ctx) => ({ workdir: ctx.workdir }),
+  spawn: async (ctx, { cwd }) => {
+    const asked = cwd === "absolute" ? ctx.workdir + "/sub" : cwd;
+    return await ctx.runtime.spawn("other", { cwd: asked }).catch((error) => ({ code: error.code }));
+  },
   change: (ctx, input) => { input.text = "changed"; return ctx.message.data; },
   fail: () => { throw new ToolError("no such city", { code: "E_CITY", suggestion: "try Berlin", helpUrl: "https://example.org", retryable: true }); },
   control: () => ({ done: true, __cg_control: { after_execution: "terminate" } }),
@@ -130,6 +137,70 @@ describe("a tool", () => {
       expect(contents[0]).toContain(name === "fail" ? '"failed"' : '"success"');
     },
   );
+
+  it.each(PLACEMENTS)(
+    "names a directory for another agent inside its own workdir, and none outside (%s)",
+    async (placement) => {
+      const tool = toolOf(placement, "spawn");
+      const spawned: unknown[] = [];
+      const runtime = {
+        spawn: async (target: string, options: object) => {
+          spawned.push(options);
+          return { target, instanceKey: "k", spawned: true };
+        },
+      } as unknown as AgentToolRuntime;
+      const owner = { ...invocationOf(tool), workdir: { agent_id: "boss", path: "shared" } };
+      const workdir = workspaces.workdirOf(owner);
+      await symlink("/etc", join(workdir, "out")).catch(() => undefined); // the placement before may have made it
+      const spawn = (cwd: string) =>
+        runnerOf(tool)
+          .run({ ...owner, arguments: { cwd } }, { signal: SIGNAL, runtime })
+          .then(({ result }) => result);
+      for (const cwd of ["absolute", "sub", "x/../sub"]) expect(await spawn(cwd)).toMatchObject({ spawned: true });
+      expect(spawned).toEqual([{ cwd: "sub" }, { cwd: "sub" }, { cwd: "sub" }]);
+      for (const cwd of ["..", "/etc", "out", "out/x"]) {
+        expect(await spawn(cwd)).toEqual({ code: "path_outside_workdir" });
+      }
+      expect(spawned).toHaveLength(3);
+      expect(workdir).toMatch(/\/boss\/shared$/);
+    },
+  );
+
+  it("that reads a variable it does not see says which line hands it over: in the log, as progress and in its error", async () => {
+    const tool = toolOf("isolated", "needy");
+    const said = async (
+      name: string,
+      options: ToolOptions = {},
+      runner = runnerOf(toolOf("isolated", name, options)),
+    ) => {
+      const logs: string[] = [];
+      const progress: unknown[] = [];
+      const content = await runner.run(invocationOf(toolOf("isolated", name, options)), {
+        signal: SIGNAL,
+        onLog: ({ level, message }) => void logs.push(`${level} ${message}`),
+        onProgress: (update) => void progress.push(update.message),
+      });
+      return { content, logs, progress };
+    };
+    const suggestionOf = ({ content }: Awaited<ReturnType<typeof said>>) =>
+      (content.error?.detail as { suggestion?: string } | undefined)?.suggestion;
+    const line = "write `envs: { <argument>: NEEDY_TOKEN }` in the spec of Tool/t";
+    const runner = runnerOf(tool);
+    const first = await said("needy", {}, runner);
+    expect(first.logs).toEqual([expect.stringMatching(/^warn .*NEEDY_TOKEN, which isolated tools do not see/)]);
+    expect(first.logs[0]).toContain(line);
+    expect(first.progress).toEqual([expect.stringContaining(line)]);
+    expect(first.content.error).toMatchObject({ message: "no token", detail: { suggestion: expect.any(String) } });
+    expect(suggestionOf(first)).toMatch(/^Give one\. The tool read .*NEEDY_TOKEN/);
+    const again = await said("needy", {}, runner);
+    expect(again.logs).toEqual([]); // the operator was told
+    expect(suggestionOf(again)).toContain(line);
+    const probed = await said("probing");
+    expect(probed.content).toMatchObject({ status: "success", result: { found: null } });
+    expect(probed.progress).toEqual([expect.stringContaining(line)]);
+    const granted = await said("probing", { envs: { key: "NEEDY_TOKEN" } });
+    expect(granted.progress).toEqual([expect.stringContaining("handed over as the argument key")]);
+  });
 
   it("is found through a registry by the name of the call", async () => {
     const registry = new ToolRegistry();
@@ -377,6 +448,66 @@ describe("an inline run", () => {
     }
     expect(timers).toHaveLength(1);
     expect(clock.pending).toBe(0);
+  });
+
+  it.each([
+    ["read", "tool_crashed"],
+    ["once", "outcome_unknown"],
+  ] as const)(
+    "of a %s tool whose code fails outside of the handler ends with %s, and is told",
+    async (effect, code) => {
+      const { tool, seen, started } = waitingTool();
+      const handler = (tool.code as { handler: (...args: unknown[]) => unknown }).handler;
+      let own: ForeignCode | undefined;
+      const strays: RegisteredTool = {
+        ...tool,
+        code: {
+          kind: "function",
+          handler: async (...args) => {
+            own = foreignCode();
+            return (await handler(...args)) as null;
+          },
+        },
+      };
+      const warnings: string[] = [];
+      const run = runnerOf(strays, { onWarning: (warning: string) => void warnings.push(warning) }).run(
+        invocationOf(strays, { effect }),
+        { signal: SIGNAL },
+      );
+      await started();
+      own?.onStray(new Error("thrown in a timer"));
+      const detail = { why: "its code failed outside of the handler: thrown in a timer" };
+      expect(await run).toMatchObject({ status: "failed", error: { code, detail } });
+      expect(seen).toEqual(["started", "the tool's code failed outside of the handler"]);
+      own?.onStray(new Error("and later"));
+      expect(warnings.map((warning) => warning.split("\n")[0])).toEqual([
+        expect.stringMatching(
+          /^the tool .+ left a failure behind that nobody awaited \(call .+\): Error: thrown in a timer$/,
+        ),
+        expect.stringMatching(/: Error: and later$/),
+      ]);
+      expect(foreignCode()).toBeUndefined();
+    },
+  );
+
+  it("is foreign code in its handler, and what it asks of the host is not", async () => {
+    const whose: unknown[] = [];
+    const tool: RegisteredTool = {
+      definition: definitionOf("ask", {}),
+      code: {
+        kind: "function",
+        handler: async (ctx) => {
+          whose.push(foreignCode()?.name);
+          ctx.progress({ fraction: 0.5 });
+          await ctx.runtime?.catalog();
+          return null;
+        },
+      },
+    };
+    const note = () => void whose.push(foreignCode());
+    const runtime = { catalog: async () => note() } as never;
+    await runnerOf(tool).run(invocationOf(tool), { signal: SIGNAL, runtime, onProgress: note });
+    expect(whose).toEqual([expect.stringMatching(/^the tool .*ask.* \(call /), undefined, undefined]);
   });
 
   it("that is still going when the runner closes ends like a crash", async () => {

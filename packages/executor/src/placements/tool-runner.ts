@@ -7,6 +7,7 @@
 //   U2. Where code runs follows from what it is: a function runs inline, a module in a child.
 //   U3. No secret that was handed to a tool leaves through its result, error, log, progress or messages to other agents.
 //   U4. `close` ends what still runs as a crash would; drain first if that matters.
+//   U5. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { type ToolResultContent, targetSubjectFor } from "@tessera/protocol";
@@ -22,12 +23,15 @@ import {
   toolPolicy,
 } from "@tessera/tool";
 import { completeArguments } from "@tessera/tool/catalog";
-import { createCallLogger, describeThrown } from "@tessera/tool/run";
+import { createCallLogger, describeThrown, stackOf } from "@tessera/tool/run";
+import { resolveInside } from "../builtins/workdir-path.ts";
 import { createMaskCache, NO_SECRETS, type SecretMask } from "../secrets/secret-mask.ts";
 import type { Workspaces } from "../workspace/workspaces.ts";
 import { resolveEnvs, type ToolEnvironment } from "./environment.ts";
 import { runInline } from "./inline.ts";
-import type { IsolatedHost } from "./isolated-host.ts";
+import type { IsolatedCall, IsolatedHost } from "./isolated-host.ts";
+import type { WorkerHooks } from "./isolated-worker.ts";
+import { createMissingVariables } from "./missing-variables.ts";
 import { contentOfEnd, type RunEnd } from "./run-end.ts";
 import { traceRun } from "./trace-run.ts";
 
@@ -43,7 +47,12 @@ export interface ToolRunnerOptions {
 
 export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
   const closing = new AbortController();
-  const parts: RunnerParts = { ...options, maskOf: createMaskCache(), closing: closing.signal };
+  const parts: RunnerParts = {
+    ...options,
+    maskOf: createMaskCache(),
+    toldVariables: new Set(),
+    closing: closing.signal,
+  };
   let running = 0;
   const idle = Promise.withResolvers<void>();
   return {
@@ -66,6 +75,8 @@ export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
 
 interface RunnerParts extends ToolRunnerOptions {
   readonly maskOf: (values: readonly string[]) => SecretMask;
+  /** Which missing variables this host's log has. */
+  readonly toldVariables: Set<string>;
   readonly closing: AbortSignal;
 }
 
@@ -140,26 +151,59 @@ function prepareAndRun(prepared: Prepared): RunEnd | Promise<RunEnd> {
     return createCallLogger(sink, { project_id, tool_call_id, tool_name, attempt });
   });
   const progress = (update: ToolProgress) => onProgress?.(mask.value(update)); // U3
-  const runtime = runtimeOf(prepared);
+  const runtime = runtimeOf(prepared, workdir);
   const { code } = tool;
   if (code.kind === "function") {
     const { closing } = options;
+    const onStray = (error: unknown) => {
+      const what = `the tool ${tool_name} left a failure behind that nobody awaited (call ${tool_call_id})`;
+      options.onWarning(mask.text(`${what}: ${stackOf(error)}`)); // U3
+    };
     const inline = { invocation, policy, signal, workdir, code, closing, logger, onProgress: progress, runtime };
-    return runInline(options.clock, inline);
+    return runInline(options.clock, { ...inline, onStray });
   }
   const onLog = (level: ToolLogEntry["level"], message: string) => logger()[level](message);
   const hooks = { onLog, onProgress: progress, runtime };
   const where = { workdir: workdir(), entry: code.entry, export_name: code.export_name };
-  return options.isolated.run({ invocation, policy, signal, ...where, hooks }); // U2
+  return runIsolated(options, definition, { invocation, policy, signal, ...where, hooks }); // U2
 }
 
-function runtimeOf({ runOptions, mask }: Prepared): AgentToolRuntime | null {
+async function runIsolated(
+  { isolated, toldVariables }: RunnerParts,
+  definition: ToolDefinition,
+  call: Omit<IsolatedCall, "hooks"> & { readonly hooks: Omit<WorkerHooks, "onMissingVariable"> },
+): Promise<RunEnd> {
+  const { hooks } = call;
+  const missing = createMissingVariables(definition, toldVariables);
+  const onMissingVariable = (name: string) => {
+    const said = missing.read(name);
+    if (said?.isNew) hooks.onLog("warn", said.text);
+    if (said !== null) hooks.onProgress({ message: said.text });
+  };
+  const end = await isolated.run({ ...call, hooks: { ...hooks, onMissingVariable } });
+  return withSuggestion(end, missing.suggestion());
+}
+
+/** Beside what the tool itself suggests. */
+function withSuggestion(end: RunEnd, more: string | null): RunEnd {
+  if (more === null || end.kind !== "executed" || end.executed.error === undefined) return end;
+  const { error } = end.executed;
+  const suggestion = error.suggestion === undefined ? more : `${error.suggestion} ${more}`;
+  return { ...end, executed: { ...end.executed, error: { ...error, suggestion } } };
+}
+
+function runtimeOf({ runOptions, mask }: Prepared, workdir: () => string): AgentToolRuntime | null {
   const runtime = runOptions.runtime ?? null;
-  if (runtime === null || mask.isEmpty) return runtime;
+  if (runtime === null) return null;
   return {
     request: (target, event, given) => runtime.request(mask.text(target), mask.value(event), mask.value(given)),
     send: (target, event) => runtime.send(mask.text(target), mask.value(event)),
-    spawn: (target, given) => runtime.spawn(mask.text(target), mask.value(given)),
+    async spawn(target, given) {
+      const options = mask.value(given ?? {});
+      if (options.cwd === undefined) return await runtime.spawn(mask.text(target), options);
+      const cwd = (await resolveInside(workdir(), String(options.cwd))).shown; // U5
+      return await runtime.spawn(mask.text(target), { ...options, cwd });
+    },
     list: (given) => runtime.list(given),
     catalog: () => runtime.catalog(),
   };

@@ -10,6 +10,7 @@
 //       what.
 
 import type { ChildProcess } from "node:child_process";
+import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { Clock } from "@tessera/kernel/ports";
 import { type CGError, errorOf } from "@tessera/protocol";
@@ -28,6 +29,11 @@ const STDOUT_BYTES_MAX = 192 * 1024;
 const STDERR_BYTES_MAX = 64 * 1024;
 const OUTPUT_KILL_BYTES = 64 * 1024 ** 2;
 const INNER_PID_BYTES_MAX = 4_096;
+/** Those that end a process that does not handle them (signal(7)). */
+const FATAL_SIGNALS = [
+  ...(["SIGHUP", "SIGINT", "SIGQUIT", "SIGILL", "SIGTRAP", "SIGABRT", "SIGBUS", "SIGFPE", "SIGKILL"] as const),
+  ...(["SIGUSR1", "SIGSEGV", "SIGUSR2", "SIGPIPE", "SIGALRM", "SIGTERM", "SIGXCPU", "SIGXFSZ", "SIGSYS"] as const),
+];
 
 export interface ShellOutcome {
   readonly stdout: string;
@@ -78,11 +84,9 @@ async function runInGroup(
   const stdout = captureOutput(STDOUT_BYTES_MAX);
   const stderr = captureOutput(STDERR_BYTES_MAX);
   let reason: EndReason | null = null;
-  let sent: "SIGTERM" | "SIGKILL" | null = null;
   let hasEnded = false;
 
   const send = (signal: "SIGTERM" | "SIGKILL") => {
-    sent = signal;
     killAll(child, innerPid(), signal);
   };
   const killTimers = [clock.after(options.timeoutMs, () => end("timeout"))];
@@ -123,7 +127,7 @@ async function runInGroup(
       stderr: stderr.text(),
       stdoutTruncated: stdout.isTruncated,
       stderrTruncated: stderr.isTruncated,
-      ...exitShown(code, signal, sent),
+      ...exitShown(code, signal, plan),
       timedOut: why === "timeout",
       outputLimitExceeded: why === "output",
       limitExceeded: totalOf(why) ?? ((await group?.ranOutOfMemory()) === true ? "memory" : null),
@@ -162,12 +166,14 @@ function canceled(): CGError {
   return errorOf("canceled", "the command was ended: its call was canceled");
 }
 
-/** A sandbox that was ended by our signal says 128 + its number, as shells do. */
-function exitShown(code: number | null, signal: string | null, sent: string | null) {
+/**
+ * R5. A sandbox's own exit status is that of its command, or 128 and the number of the signal that killed it, as shells say
+ * it. A command that itself exits with such a number cannot be told from one that was killed.
+ */
+function exitShown(code: number | null, signal: string | null, { isConfined }: SpawnPlan) {
   if (code === null) return { exitCode: -1, signal };
-  if (sent !== null && code === 143) return { exitCode: -1, signal: "SIGTERM" };
-  if (sent !== null && code === 137) return { exitCode: -1, signal: "SIGKILL" };
-  return { exitCode: code, signal: null };
+  const name = isConfined ? FATAL_SIGNALS.find((each) => code === 128 + constants.signals[each]) : undefined;
+  return name === undefined ? { exitCode: code, signal: null } : { exitCode: -1, signal: name };
 }
 
 function exitOf(

@@ -38,6 +38,23 @@ describe("a workspace", () => {
     await rm(outside, { recursive: true });
   });
 
+  it("of a spawned instance is the directory that it was given in another's, made where it is missing", async () => {
+    const workspaces = await openWorkspaces(root);
+    const spawned = { project_id: "p1", agent_id: "agent_2", workdir: { agent_id: "agent_1", path: "a/b" } };
+    expect(workspaces.workdirOf(spawned)).toBe(join(workspaces.workdirOf(owner), "a", "b"));
+    expect((await stat(join(workspaces.workdirOf(owner), "a", "b"))).isDirectory()).toBe(true);
+  });
+
+  it.each(["..", "a/../b", "/etc", "a//b", ".", "a\0b", "n".repeat(256), "link/b"])(
+    "of a spawned instance is refused outside of that: %j",
+    async (path) => {
+      const workspaces = await openWorkspaces(root);
+      await symlink("/tmp", join(workspaces.workdirOf(owner), "link"));
+      const spawned = { ...owner, agent_id: "agent_2", workdir: { agent_id: "agent_1", path } };
+      expect(() => workspaces.workdirOf(spawned)).toThrow(expect.objectContaining({ code: "path_outside_workdir" }));
+    },
+  );
+
   it("is refused when a file stands in its place", async () => {
     const workspaces = await openWorkspaces(root);
     await writeFile(join(root, "p1"), "");

@@ -4,20 +4,25 @@
 //   W2. No component below the root may be a link: a tool that replaced its own directory by one would lead the next call
 //       out of its workspace. What is found instead of a directory is refused, never repaired.
 //   W3. What is handed out is the real path, so that a check "inside the workdir" compares real paths with real paths.
+//   W4. An instance that was spawned with a directory works in that one, below the workspace of the agent that it belongs to.
+//       Its names pass the same checks as an agent's own directory, one by one, and none of them leads up.
 
 import { lstatSync, mkdirSync } from "node:fs";
 import { mkdir, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { errorOf, parseId } from "@tessera/protocol";
+import type { ToolInvocation } from "@tessera/tool";
 
 export interface Workspaces {
   /** The real path of the root. */
   readonly root: string;
   /** Made where it is missing. Without waiting: it is asked for when a handler reads `ctx.workdir`, which most never do. */
-  workdirOf(owner: { readonly project_id: string; readonly agent_id: string }): string;
+  workdirOf(owner: Pick<ToolInvocation, "project_id" | "agent_id" | "workdir">): string;
 }
 
 const OWNER_ONLY = 0o700;
+const PATH_CHARS_MAX = 4_096;
+const NAME_BYTES_MAX = 255;
 
 /** The root itself is the operator's: it may be a link. */
 export async function openWorkspaces(root: string): Promise<Workspaces> {
@@ -27,9 +32,19 @@ export async function openWorkspaces(root: string): Promise<Workspaces> {
     root: real,
     workdirOf(owner) {
       const project = ownDirectory(real, parseId(owner.project_id, "project_id"));
-      return ownDirectory(project, parseId(owner.agent_id, "agent_id"));
+      const { agent_id, path } = owner.workdir ?? { agent_id: owner.agent_id, path: "" };
+      return namesOf(path).reduce(ownDirectory, ownDirectory(project, parseId(agent_id, "agent_id")));
     },
   };
+}
+
+/** W4 */
+function namesOf(path: string): string[] {
+  const names = path === "" ? [] : path.split("/");
+  const isUsable = (name: string) =>
+    name !== "" && name !== "." && name !== ".." && !name.includes("\0") && Buffer.byteLength(name) <= NAME_BYTES_MAX;
+  if (path.length <= PATH_CHARS_MAX && names.every(isUsable)) return names;
+  throw errorOf("path_outside_workdir", "the directory that this instance was spawned with is not inside a workspace");
 }
 
 /** Makes or checks one level. Its parent is a real path, and so is the answer (W3). */

@@ -70,6 +70,9 @@ begin
      set status = final_status, ended_at = moment,
          error_detail = case when code is not null then jsonb_build_object('code', code, 'message', left(message, 1000)) end
    where k.current_agent_turn_id = turn.agent_turn_id and k.status = 'dispatched';
+  if turn.answers_parent then
+    perform l0.answer_parent(turn.agent_turn_id, moment);
+  end if;
 end $$;
 
 -- The end of an active turn, whoever decides it: open calls are dropped with a result each (no transcript dangles), the deliverable is
@@ -118,7 +121,7 @@ begin
   return l0.dispatch_next(h.project_id, h.agent_id, moment);
 end $$;
 
--- Leases the head to the oldest queued turn. The epoch grows here (and in resume, recover, defer, stop): a worker of an earlier turn
+-- Leases the head to the oldest queued turn; without one, to a turn for the answers that came in (34_conversations.sql). The epoch grows here (and in resume, recover, defer, stop): a worker of an earlier turn
 -- finds its number stale. Bad candidates are put aside until a good one is found: an idle head has no queue (invariant 38).
 -- moves: head.dispatch (idle → dispatched), inbox.dispatch (queued → pending) | inbox.fail
 create or replace function l0.dispatch_next(project text, agent text, moment timestamptz) returns jsonb
@@ -126,6 +129,7 @@ language plpgsql as $$
 declare
   candidate state.inbox;
   turn state.agent_turns;
+  head state.agent_state_head;
   start integer;
 begin
   loop
@@ -133,7 +137,7 @@ begin
      where i.project_id = project and i.agent_id = agent and i.status = 'queued'
      order by i.queue_order limit 1 for no key update;
     if not found then
-      return null;
+      return l0.ask_by_answers(project, agent, moment);
     end if;
     select * into turn from state.agent_turns t where t.agent_turn_id = candidate.agent_turn_id for no key update;
     select coalesce(max(b.pos), -1) + 1 into start from card.box_contents b where b.box_id = turn.output_box_id;
@@ -148,9 +152,15 @@ begin
              active_channel_id = turn.channel_id, active_recursion_depth = turn.recursion_depth, trace_id = turn.trace_id,
              parent_step_id = turn.parent_step_id, profile_box_id = turn.profile_box_id, context_box_id = turn.context_box_id,
              output_box_id = turn.output_box_id, box_length = start, queue_length = h.queue_length - 1, crash_count = 0,
-             step_id = null, open_calls = null, resume_deadline = null, holder = null, updated_at = moment
-       where h.project_id = project and h.agent_id = agent;
-      update state.agent_turns t set status = 'active', box_start = start, dispatched_at = moment where t.agent_turn_id = turn.agent_turn_id;
+             step_id = null, open_calls = null, resume_deadline = null, holder = null, updated_at = moment,
+             turns_dispatched = h.turns_dispatched + 1,
+             conversation_from = case when turn.is_fresh then h.turns_dispatched + 1 else h.conversation_from end
+       where h.project_id = project and h.agent_id = agent
+      returning h.* into head;
+      update state.agent_turns t
+         set status = 'active', box_start = start, dispatched_at = moment, turn_number = head.turns_dispatched,
+             conversation_from = l0.first_remembered(head.conversation_from, head.turns_dispatched)
+       where t.agent_turn_id = turn.agent_turn_id;
       insert into state.events (project_id, agent_id, agent_turn_id, kind, status, turn_epoch, created_at)
       select project, agent, turn.agent_turn_id, 'state', 'dispatched', h.turn_epoch, moment
         from state.agent_state_head h where h.project_id = project and h.agent_id = agent;

@@ -3,7 +3,7 @@
 -- item: { project_id, agent_id, agent_turn_id, correlation_id?, message_type?: turn | ui_action, channel_id?, trace_id, span_id, tracestate?,
 --         parent_traceparent?, depth_policy?: descend | peer | root, parent_agent_turn_id?, parent_step_id?, profile_box_id?,
 --         context_box_id? | context_cards?: [{ card_id, type, author_id, content, metadata? }], output_box_id?, new_box_ids: [a, b],
---         display_name?, metadata?, runtime_config?, source_agent_id? }
+--         display_name?, metadata?, runtime_config?, source_agent_id?, is_fresh?, answers_parent? }
 -- answer: accepted | duplicate (same turn id or correlation) + { agent_turn_id, inbox_id, correlation_id, trace_id, channel_id,
 --   recursion_depth, turn_epoch?, wake? }, or rejected with not_found, agent_busy, backlog_full, recursion_depth_exceeded,
 --   trace_budget_exceeded, canceled (the parent was stopped), forbidden (output box of another agent), conflict (the id names another turn; the
@@ -152,11 +152,12 @@ begin
     'CG-Parent-Step-Id', case when policy <> 'root' then item ->> 'parent_step_id' end, 'CG-Parent-Traceparent', item ->> 'parent_traceparent'));
   insert into state.agent_turns (agent_turn_id, project_id, agent_id, channel_id, correlation_id, status, recursion_depth, trace_id, span_id,
                                  tracestate, parent_traceparent, parent_agent_id, parent_agent_turn_id, parent_step_id, profile_box_id,
-                                 context_box_id, output_box_id, display_name, metadata, runtime_config, created_at)
+                                 context_box_id, output_box_id, display_name, metadata, runtime_config, created_at, is_fresh, answers_parent)
   values (turn_id, project, agent, coalesce(item ->> 'channel_id', 'public'), correlation, 'queued', depth, item ->> 'trace_id', item ->> 'span_id',
           item ->> 'tracestate', item ->> 'parent_traceparent', parent.agent_id, parent.agent_turn_id,
           case when policy <> 'root' then item ->> 'parent_step_id' end, coalesce(item ->> 'profile_box_id', roster.profile_box_id),
-          context_box, output_box, item ->> 'display_name', item -> 'metadata', item -> 'runtime_config', moment);
+          context_box, output_box, item ->> 'display_name', item -> 'metadata', item -> 'runtime_config', moment,
+          coalesce((item ->> 'is_fresh')::boolean, false), coalesce((item ->> 'answers_parent')::boolean, false) and parent.agent_turn_id is not null);
   insert into state.inbox (inbox_id, project_id, agent_id, channel_id, message_type, correlation_id, agent_turn_id, context_headers, payload,
                            status, next_retry_at, created_at)
   values (turn_id, project, agent, coalesce(item ->> 'channel_id', 'public'), kind, correlation, turn_id, context_headers,

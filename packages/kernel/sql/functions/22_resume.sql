@@ -49,7 +49,8 @@ begin
       from (select * from item order by project_id collate "C", agent_id collate "C") i
       left join lateral (
         select h.project_id, h.agent_id, h.active_agent_turn_id, h.active_channel_id, h.active_recursion_depth, h.trace_id, h.parent_step_id,
-               h.profile_box_id, h.context_box_id, h.output_box_id, h.status, h.turn_epoch, h.box_length, h.crash_count, h.step_id, h.open_calls
+               h.profile_box_id, h.context_box_id, h.output_box_id, h.status, h.turn_epoch, h.box_length, h.crash_count, h.step_id, h.open_calls,
+               h.answers_waiting
           from state.agent_state_head h where h.project_id = i.project_id and h.agent_id = i.agent_id for no key update) h on true
       left join lateral (
         select w.worker_id from state.workers w
@@ -92,7 +93,8 @@ begin
              'output_box_id', d.output_box_id, 'box_length', d.box_length, 'crash_count', d.crash_count, 'step_id', d.step_id,
              'span_id', turn.span_id, 'tracestate', turn.tracestate, 'box_start', turn.box_start, 'parent_agent_id', turn.parent_agent_id,
              'parent_agent_turn_id', turn.parent_agent_turn_id, 'display_name', turn.display_name, 'metadata', turn.metadata,
-             'runtime_config', turn.runtime_config, 'after_execution', results.aggregate, 'results', results.list, 'local_calls', null)
+             'runtime_config', turn.runtime_config, 'turn_number', turn.turn_number, 'conversation_from', turn.conversation_from,
+             'answers_waiting', d.answers_waiting, 'after_execution', results.aggregate, 'results', results.list, 'local_calls', null)
            when d.code = 'other' then json_build_object('outcome', 'other')
            else json_build_object('outcome', 'rejected', 'code', d.code)
          end order by d.ord),
@@ -100,7 +102,8 @@ begin
     into answer, has_others
     from decided d
     left join lateral (
-      select t.span_id, t.tracestate, t.box_start, t.parent_agent_id, t.parent_agent_turn_id, t.display_name, t.metadata, t.runtime_config
+      select t.span_id, t.tracestate, t.box_start, t.parent_agent_id, t.parent_agent_turn_id, t.display_name, t.metadata, t.runtime_config,
+             t.turn_number, t.conversation_from
         from state.agent_turns t where t.agent_turn_id = d.active_agent_turn_id and d.code in ('resumed', 'started')) turn on true
     left join lateral (
       select case when bool_or(c.result_after = 'terminate') then 'terminate' else 'suspend' end as aggregate,
@@ -199,5 +202,7 @@ begin
     'output_box_id', h.output_box_id, 'box_length', h.box_length, 'crash_count', h.crash_count, 'step_id', h.step_id)
     || jsonb_build_object('span_id', turn.span_id, 'tracestate', turn.tracestate, 'box_start', turn.box_start,
     'parent_agent_id', turn.parent_agent_id, 'parent_agent_turn_id', turn.parent_agent_turn_id, 'display_name', turn.display_name,
-    'metadata', turn.metadata, 'runtime_config', turn.runtime_config, 'after_execution', aggregate, 'results', results, 'local_calls', local_calls);
+    'metadata', turn.metadata, 'runtime_config', turn.runtime_config, 'turn_number', turn.turn_number,
+    'conversation_from', turn.conversation_from, 'answers_waiting', h.answers_waiting, 'after_execution', aggregate, 'results', results,
+    'local_calls', local_calls);
 end $$;

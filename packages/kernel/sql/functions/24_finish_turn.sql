@@ -78,7 +78,8 @@ end $$;
 -- move: head.finish (running → idle). Only this makes a head idle when all goes well.
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, status, cards?, deliverable?: { card_id, content, metadata? }, error_code?,
 --         error_message? }
--- answer: accepted | duplicate (the turn ended with this status and deliverable) + { deliverable_card_id, wake? }, or rejected.
+-- answer: accepted | duplicate (the turn ended with this status and deliverable) + { deliverable_card_id, wake?, answer_wake? }, or rejected.
+--   answer_wake: of the agent that is told how this turn ended, where it has something to do about it.
 create or replace function l0.finish_turn(items jsonb, at timestamptz default null) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
@@ -134,7 +135,8 @@ begin
   wake := l0.end_turn(h, item ->> 'status', deliverable, item ->> 'error_code', item ->> 'error_message', 'consumed', moment);
   return jsonb_build_object('outcome', 'accepted', 'deliverable_card_id',
     coalesce(deliverable, (select t.deliverable_card_id from state.agent_turns t where t.agent_turn_id = item ->> 'agent_turn_id')),
-    'output_box_id', h.output_box_id, 'channel_id', h.active_channel_id, 'trace_id', h.trace_id) || coalesce(jsonb_build_object('wake', wake), '{}');
+    'output_box_id', h.output_box_id, 'channel_id', h.active_channel_id, 'trace_id', h.trace_id) || coalesce(jsonb_build_object('wake', wake), '{}')
+    || l0.answer_wake(h.active_agent_turn_id);
 end $$;
 
 -- A worker gives its turn back for later (reference §6.4): after `deferrals_max` times the turn fails.

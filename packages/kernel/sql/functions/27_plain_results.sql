@@ -107,7 +107,7 @@ begin
       from item i
      cross join lateral (
         select h.project_id, h.agent_id, h.active_agent_turn_id, h.active_channel_id, h.active_recursion_depth, h.trace_id, h.parent_step_id,
-               h.profile_box_id, h.context_box_id, h.output_box_id, h.turn_epoch, h.box_length, h.crash_count, h.step_id,
+               h.profile_box_id, h.context_box_id, h.output_box_id, h.turn_epoch, h.box_length, h.crash_count, h.step_id, h.answers_waiting,
                case when h.status = 'suspended' and cardinality(h.open_calls) = 1 then h.open_calls[1] end as call_id
           from state.agent_state_head h
          where h.project_id = i.project_id and h.agent_id = i.agent_id
@@ -130,14 +130,15 @@ begin
                          d.turn_epoch + 1 as turn_epoch, d.active_channel_id as channel_id, d.active_recursion_depth as recursion_depth,
                          d.trace_id, d.parent_step_id, d.profile_box_id, d.context_box_id, d.output_box_id, d.box_length, d.crash_count,
                          d.step_id, turn.span_id, turn.tracestate, turn.box_start, turn.parent_agent_id, turn.parent_agent_turn_id,
-                         turn.display_name, turn.metadata, turn.runtime_config, d.result_after as after_execution,
+                         turn.display_name, turn.metadata, turn.runtime_config, turn.turn_number, turn.conversation_from,
+                         d.answers_waiting, d.result_after as after_execution,
                          json_build_array(json_build_object('tool_call_id', d.call_id, 'tool_name', d.tool_name, 'call_index', d.call_index,
                            'tool_result_card_id', d.result_card_id, 'status', d.result_status, 'after_execution', d.result_after,
                            'content', r.content)) as results, null::json as local_calls
                     from applied d
                     left join lateral (
                       select t.span_id, t.tracestate, t.box_start, t.parent_agent_id, t.parent_agent_turn_id, t.display_name, t.metadata,
-                             t.runtime_config
+                             t.runtime_config, t.turn_number, t.conversation_from
                         from state.agent_turns t where t.agent_turn_id = d.active_agent_turn_id) turn on true
                     left join lateral (select k.content from card.cards k where k.card_id = d.result_card_id) r on true
                    order by d.ord) a),

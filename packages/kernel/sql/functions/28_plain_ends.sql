@@ -1,7 +1,7 @@
 -- The end of turns that go well, for many of them at once. The rules are those of 26_plain_calls.sql: what is written here would have
 -- been written by the full door (24), and what is left over goes there.
 
--- A success with a deliverable, of a turn behind which nothing waits.
+-- A success with a deliverable, of a turn behind which nothing waits: no turn and no answer.
 create or replace function l0.finish_plainly(items jsonb, at timestamptz default null) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
@@ -13,6 +13,7 @@ declare
   answer json;
   done integer[];
   ended text[];
+  answering text[];
 begin
   perform l0.expect_batch(items);
   if jsonb_array_length(items) > 1 then
@@ -43,7 +44,7 @@ begin
            box_length = h.box_length + i.total, last_output_box_id = h.output_box_id, updated_at = greatest(moment, h.updated_at)
       from item i
      where h.project_id = i.project_id and h.agent_id = i.agent_id and h.active_agent_turn_id = i.agent_turn_id
-       and h.turn_epoch = i.turn_epoch and h.status = 'running' and h.open_calls is null and h.queue_length = 0
+       and h.turn_epoch = i.turn_epoch and h.status = 'running' and h.open_calls is null and h.queue_length = 0 and h.answers_waiting = 0
     returning i.*, h.active_channel_id as channel_id, h.trace_id, h.parent_step_id, h.output_box_id, h.box_length - i.total as first_pos,
               h.updated_at as ended_at
   ), turn as (
@@ -51,6 +52,7 @@ begin
        set status = 'success', deliverable_card_id = h.deliverable_id, error_code = null, error_message = null, ended_at = h.ended_at,
            stopped_at = null
       from head h where t.agent_turn_id = h.agent_turn_id
+    returning t.agent_turn_id, t.answers_parent
   ), cards as (
     insert into card.cards (card_id, project_id, type, author_id, agent_turn_id, step_id, trace_id, parent_step_id, box_id, pos, content,
                             tool_calls, metadata, sha256, created_at)
@@ -73,8 +75,9 @@ begin
             from (select 'accepted' as outcome, h.deliverable_id as deliverable_card_id, h.output_box_id, h.channel_id, h.trace_id,
                          null as wake
                     from head h order by h.ord) a),
-         (select array_agg(h.ord order by h.ord) from head h), (select array_agg(h.agent_turn_id) from head h)
-    into answer, done, ended;
+         (select array_agg(h.ord order by h.ord) from head h), (select array_agg(h.agent_turn_id) from head h),
+         (select array_agg(t.agent_turn_id order by t.agent_turn_id) from turn t where t.answers_parent)
+    into answer, done, ended, answering;
   -- A batch that waits for such a turn learns of its end in the same commit. In a statement of its own, which sees a task that was
   -- dispatched while the turn's lock was waited for (50_batches.sql, move_batch_task).
   update state.pmo_batch_tasks k
@@ -82,6 +85,9 @@ begin
     from unnest(ended) e (id)
    cross join lateral (select t.agent_turn_id, t.ended_at from state.agent_turns t where t.agent_turn_id = e.id limit 1) t
    where k.current_agent_turn_id = t.agent_turn_id and k.status = 'dispatched';
+  if answering is not null then
+    answer := l0.with_answer_wakes(answer, answering, moment);
+  end if;
   if cardinality(done) = jsonb_array_length(items) then
     return answer;
   end if;

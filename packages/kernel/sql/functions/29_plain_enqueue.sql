@@ -42,6 +42,9 @@ begin
            i.new_box_ids ->> 0 as output_box_id, i.display_name, e.item -> 'metadata' as metadata,
            e.item -> 'runtime_config' as runtime_config, i.source_agent_id,
            coalesce(i.profile_box_id, a.profile_box_id) as profile_box_id, a.worker_target, h.turn_epoch + 1 as turn_epoch,
+           h.turns_dispatched + 1 as turn_number, coalesce(i.is_fresh, false) as is_fresh,
+           case when i.is_fresh then h.turns_dispatched + 1 else h.conversation_from end as conversation_from,
+           coalesce(i.answers_parent, false) and parent.agent_turn_id is not null as answers_parent,
            parent.agent_id as parent_agent_id, parent.agent_turn_id as parent_agent_turn_id,
            coalesce(parent.recursion_depth + 1, 0) as depth, coalesce(parent.trace_id, i.trace_id) as spent_trace_id
       from named e
@@ -49,12 +52,12 @@ begin
              project_id text, agent_id text, agent_turn_id text, correlation_id text, message_type text, channel_id text, trace_id text,
              span_id text, tracestate text, parent_traceparent text, depth_policy text, parent_agent_turn_id text, parent_step_id text,
              profile_box_id text, context_box_id text, context_cards jsonb, output_box_id text, new_box_ids jsonb, display_name text,
-             source_agent_id text)
+             source_agent_id text, is_fresh boolean, answers_parent boolean)
      cross join lateral (
        select a.profile_box_id, a.worker_target from resource.project_agents a
         where a.project_id = i.project_id and a.agent_id = i.agent_id and a.status = 'active' limit 1) a
      cross join lateral (
-       select h.turn_epoch from state.agent_state_head h
+       select h.turn_epoch, h.turns_dispatched, h.conversation_from from state.agent_state_head h
         where h.project_id = i.project_id and h.agent_id = i.agent_id and h.status = 'idle' and h.queue_length = 0 limit 1) h
      cross join lateral (select 1 from resource.projects p where p.project_id = i.project_id and p.status = 'active' limit 1) p
       left join lateral (
@@ -92,7 +95,8 @@ begin
        set status = 'dispatched', turn_epoch = h.turn_epoch + 1, active_agent_turn_id = n.agent_turn_id, active_channel_id = n.channel_id,
            active_recursion_depth = n.depth, trace_id = n.trace_id, parent_step_id = n.parent_step_id, profile_box_id = n.profile_box_id,
            context_box_id = n.context_box_id, output_box_id = n.output_box_id, box_length = 0, crash_count = 0, step_id = null,
-           open_calls = null, resume_deadline = null, holder = null, updated_at = moment
+           open_calls = null, resume_deadline = null, holder = null, updated_at = moment, turns_dispatched = n.turn_number,
+           conversation_from = n.conversation_from
       from new n where h.project_id = n.project_id and h.agent_id = n.agent_id
   ), boxes as (
     insert into card.boxes (box_id, project_id, agent_id, created_at)
@@ -109,10 +113,12 @@ begin
   ), turns as (
     insert into state.agent_turns (agent_turn_id, project_id, agent_id, channel_id, correlation_id, status, recursion_depth, trace_id, span_id,
                                    tracestate, parent_traceparent, parent_agent_id, parent_agent_turn_id, parent_step_id, profile_box_id,
-                                   context_box_id, output_box_id, box_start, display_name, metadata, runtime_config, created_at, dispatched_at)
+                                   context_box_id, output_box_id, box_start, display_name, metadata, runtime_config, created_at, dispatched_at,
+                                   turn_number, conversation_from, is_fresh, answers_parent)
     select n.agent_turn_id, n.project_id, n.agent_id, n.channel_id, n.correlation_id, 'active', n.depth, n.trace_id, n.span_id,
            n.tracestate, n.parent_traceparent, n.parent_agent_id, n.parent_agent_turn_id, n.parent_step_id, n.profile_box_id,
-           n.context_box_id, n.output_box_id, 0, n.display_name, n.metadata, n.runtime_config, moment, moment
+           n.context_box_id, n.output_box_id, 0, n.display_name, n.metadata, n.runtime_config, moment, moment, n.turn_number,
+           l0.first_remembered(n.conversation_from, n.turn_number), n.is_fresh, n.answers_parent
       from new n
   ), messages as (
     insert into state.inbox (inbox_id, project_id, agent_id, channel_id, message_type, correlation_id, agent_turn_id, turn_epoch, context_headers,

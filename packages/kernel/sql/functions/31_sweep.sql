@@ -54,6 +54,34 @@ begin
     (select l0.skipped_rows(count(*), min(k.due_at), moment) from (select due_at from state.calls where due_at <= moment order by due_at limit 1000) k) end);
 end $$;
 
+-- The call that has been due for longest, waited for in line. A row that sessions hand from one to the next is never free when it is
+-- looked at, but who waits for it has it in turn, and the watchdog ends those before it (33_end_holders.sql, H5).
+create or replace function l0.sweep_held_call(at timestamptz default null) returns json
+language plpgsql
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off set lock_timeout = '2s'
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
+as $$
+declare
+  moment timestamptz := coalesce(at, clock_timestamp());
+  pads l0.ticket_keys;
+  c state.calls;
+  done jsonb := '{}';
+begin
+  select * into strict pads from l0.ticket_keys where key_id = 1;
+  begin
+    select * into c from state.calls k where k.due_at <= moment order by k.due_at limit 1 for no key update;
+    if found then
+      done := l0.sweep_call(c, pads, moment);
+    end if;
+  exception
+    when lock_not_available then
+      null; -- it is tried again by the next sweep
+  end;
+  return json_build_object('commands', '[]'::jsonb || coalesce(done -> 'command', '[]'), 'wakes', '[]'::jsonb || coalesce(done -> 'wake', '[]'),
+                           'settled', case when done ? 'settled' then 1 else 0 end, 'more', false);
+end $$;
+
 -- One call whose time has come. Answers what to publish: { command? } or { wake?, settled? }.
 create or replace function l0.sweep_call(c state.calls, pads l0.ticket_keys, moment timestamptz) returns jsonb
 language plpgsql as $$
@@ -138,7 +166,7 @@ language sql immutable as $$
   select case when row_count > 0 then json_build_object('rows', row_count, 'seconds', extract(epoch from moment - oldest)::float8) end
 $$;
 
--- Turns that were dispatched or put off and that nobody has taken: rung again.
+-- Turns that were dispatched or put off and that nobody has taken: rung again. Answers that no head counts yet are counted.
 create or replace function l0.sweep_inbox(limit_rows integer, at timestamptz default null) returns json
 language plpgsql
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
@@ -155,7 +183,12 @@ begin
     select * from state.inbox k where k.due_at <= moment order by k.due_at limit limit_rows for no key update skip locked
   loop
     seen := seen + 1;
-    if n.status in ('pending', 'deferred') then
+    if n.message_type = 'answer' then
+      if n.status = 'deferred' then
+        perform l0.count_answer(n.inbox_id, moment);
+        wakes := wakes || coalesce(l0.wake_of(n.project_id, n.agent_id, 'answer'), '[]');
+      end if;
+    elsif n.status in ('pending', 'deferred') then
       wakes := wakes || coalesce(l0.wake_of(n.project_id, n.agent_id,
         case n.status when 'pending' then 'watchdog_retransmit' else 'watchdog_due_deferred' end), '[]');
       update state.inbox k set due_at = moment + l0.ring_delay(k.rings), rings = least(k.rings + 1, 1000) where k.inbox_id = n.inbox_id;

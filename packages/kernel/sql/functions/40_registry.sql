@@ -133,7 +133,7 @@ begin
     select * from jsonb_to_recordset(items) as e (project_id text, card_id text, type text, author_id text, content jsonb, metadata jsonb,
       ttl_seconds integer, trace_id text)
   loop
-    if i.type in ('tool.call', 'tool.result', 'agent.thought', 'task.deliverable') then
+    if i.type in ('tool.call', 'tool.result', 'agent.thought', 'agent.calls', 'agent.answer', 'agent.reset', 'task.deliverable') then
       answers := answers || json_build_object('outcome', 'rejected', 'code', 'forbidden', 'card_id', i.card_id);
       continue;
     end if;

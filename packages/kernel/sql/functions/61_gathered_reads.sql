@@ -55,3 +55,52 @@ begin
       from rows from (jsonb_to_recordset(items) as (project text, agent text)) with ordinality as i (project, agent, n)
      cross join lateral (select * from resource.project_agents k where k.project_id = i.project and k.agent_id = i.agent limit 1) a;
 end $$;
+
+-- What turns were asked, by their contexts: the text of the instruction, no longer than `characters_max` (null: whole). The newest
+-- instruction of a context is its turn's own; in front of it stands what was handed down.
+create or replace function l0.instructions(project text, boxes text[], characters_max integer) returns table (box_id text, input text)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
+as $$
+begin
+  return query
+    select w.id, coalesce(left(c.text, characters_max), c.text)
+      from (select distinct u.id from unnest(boxes) u (id)) w
+     cross join lateral (
+       select k.content ->> 'text' as text
+         from (select b.pos, b.card_id from card.box_contents b
+                where b.box_id = w.id and b.project_id = project order by b.pos desc limit 8) b
+        cross join lateral (select d.type, d.content from card.card_documents d where d.card_id = b.card_id limit 1) k
+        where k.type = 'task.instruction' order by b.pos desc limit 1) c
+     where c.text is not null;
+end $$;
+
+-- Turns of a conversation from one number up to another, and what each was asked (its context) and gave (its own cards in its output
+-- box, which several turns may share), in order. Of turns that the caller has read before (`known`) only the turn is answered.
+create or replace function l0.conversation(project text, agent text, first bigint, last bigint, known text[])
+returns table (turn_number bigint, agent_turn_id text, part text, pos integer, card_id text, project_id text, type text, author_id text,
+               content jsonb, tool_calls jsonb, tool_call_id text, created_at timestamptz, metadata jsonb)
+language plpgsql stable
+set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set enable_bitmapscan = off
+set enable_material = off set enable_memoize = off
+as $$
+begin
+  return query
+    select t.turn_number, t.agent_turn_id, k.part, k.pos, k.card_id, k.project_id, k.type, k.author_id, k.content, k.tool_calls,
+           k.tool_call_id, k.created_at, k.metadata
+      from (select a.* from state.agent_turns a
+             where a.project_id = project and a.agent_id = agent and a.turn_number between first and last order by a.turn_number) t
+      left join lateral (
+        select 'context' as part, b.pos, d.* from card.box_contents b
+         cross join lateral (select * from card.card_documents x where x.card_id = b.card_id limit 1) d
+         where b.box_id = t.context_box_id and b.project_id = project
+        union all
+        select 'output', b.pos, d.* from card.box_contents b
+         cross join lateral (select * from card.card_documents x where x.card_id = b.card_id limit 1) d
+         where b.box_id = t.output_box_id and b.project_id = project and b.pos >= t.box_start
+           and d.metadata ->> 'agent_turn_id' = t.agent_turn_id) k on not t.agent_turn_id = any (known)
+     order by t.turn_number, k.part, k.pos;
+end $$;

@@ -91,7 +91,8 @@ select r.card_id, r.function_name, c.content ->> 'tool_name' from card.cards r j
 -- name: 16_inbox_drained
 -- kind: liveness
 -- says: nothing is queued, pending, processing or deferred
-select i.inbox_id, i.status from state.agent_inbox i where i.status in ('queued', 'pending', 'processing', 'deferred');
+select i.inbox_id, i.status from state.agent_inbox i
+ where i.status in ('queued', 'pending', 'processing', 'deferred') and not (i.message_type = 'answer' and i.status = 'pending');
 
 -- name: 17_open_calls_true
 -- kind: safety
@@ -115,7 +116,8 @@ select h.agent_id, h.status from state.agent_state_head h
 -- says: whatever waits says when somebody must look at it again (the row is its own outbox)
 select w.tool_call_id, w.wait_status::text from state.calls w where w.wait_status in ('waiting', 'received') and (w.due_at is null or w.due_at = 'infinity')
 union all
-select i.inbox_id, i.status from state.inbox i where i.status in ('pending', 'deferred') and i.due_at is null;
+select i.inbox_id, i.status from state.inbox i
+ where i.status in ('pending', 'deferred') and i.due_at is null and not (i.message_type = 'answer' and i.status = 'pending');
 
 -- name: 21_report_has_request
 -- kind: safety
@@ -247,6 +249,48 @@ select t.project_id, t.trace_id, count(*) as turns, max(b.turns) as spent from t
   left join state.trace_budgets b on b.project_id = t.project_id and b.trace_id = t.trace_id
  where not exists (select 1 from resource.projects p where p.project_id = t.project_id and p.status = 'deleting')
  group by t.project_id, t.trace_id having count(*) > coalesce(max(b.turns), 0);
+
+-- name: 44_turns_are_numbered
+-- kind: safety
+-- says: the turns of an agent that were dispatched are numbered without a gap, and no turn remembers one that comes after it; except where its project is being deleted
+select h.agent_id, h.turns_dispatched, count(t.turn_number) as numbered from state.agent_state_head h
+  left join state.agent_turns t on t.project_id = h.project_id and t.agent_id = h.agent_id
+ where not exists (select 1 from resource.projects p where p.project_id = h.project_id and p.status = 'deleting')
+ group by h.project_id, h.agent_id, h.turns_dispatched
+having h.turns_dispatched <> count(t.turn_number) or h.turns_dispatched <> coalesce(max(t.turn_number), 0)
+    or count(*) filter (where (t.turn_number is null) <> (t.dispatched_at is null)) > 0
+    or count(*) filter (where t.conversation_from > t.turn_number) > 0
+    or count(*) filter (where t.is_fresh and t.conversation_from <> t.turn_number) > 0;
+
+-- name: 45_answers_once
+-- kind: safety
+-- says: each turn that owes its asker an answer has written one when it ended, and an answer that was taken is one card of the asker's
+select t.agent_turn_id, count(n.inbox_id) as answers, count(c.card_id) as cards from state.agent_turns t
+  left join state.inbox n on n.project_id = t.project_id and n.message_type = 'answer' and n.correlation_id = t.agent_turn_id
+  left join card.cards c on c.project_id = t.project_id and c.type = 'agent.answer' and c.metadata ->> 'answer_of' = t.agent_turn_id
+ where t.answers_parent and not exists (select 1 from resource.projects p where p.project_id = t.project_id and p.status = 'deleting')
+ group by t.agent_turn_id, t.ended_at, t.parent_agent_id
+having count(distinct n.inbox_id) <> case when t.ended_at is null then 0 else 1 end
+    or count(distinct c.card_id) <> count(distinct n.inbox_id) filter (where n.status = 'consumed')
+    or bool_or(n.agent_id <> t.parent_agent_id);
+
+-- name: 46_answers_counted
+-- kind: safety
+-- says: a head counts the answers that wait for it
+select h.agent_id, h.answers_waiting from state.agent_state_head h
+ where h.answers_waiting <> (select count(*) from state.inbox n
+                              where n.project_id = h.project_id and n.agent_id = h.agent_id and n.message_type = 'answer' and n.status = 'pending')
+   and not exists (select 1 from resource.projects p where p.project_id = h.project_id and p.status = 'deleting');
+
+-- name: 47_answers_are_told
+-- kind: liveness
+-- says: no answer waits for an idle agent whose turn that asked was not stopped, where every trace has turns left
+select n.inbox_id, n.agent_id from state.inbox n
+  join state.agent_turns t on t.agent_turn_id = n.agent_turn_id
+  join state.agent_state_head h on h.project_id = n.project_id and h.agent_id = n.agent_id
+  join resource.projects p on p.project_id = n.project_id and p.status = 'active'
+ where n.message_type = 'answer' and n.status = 'pending' and h.status = 'idle' and t.status <> 'canceled'
+   and not exists (select 1 from state.trace_budgets b where b.project_id = t.project_id and b.turns >= 1000);
 
 -- name: 40_overdue_calls
 -- kind: overdue

@@ -6,6 +6,12 @@ select d.* from l0.cards_by_id($1, $2::text[]) d;
 -- name: box_cards
 select c.* from l0.cards_of_boxes($1::jsonb) c order by c.item, c.pos;
 
+-- name: conversation
+select c.* from l0.conversation($1, $2, $3, $4, $5::text[]) c order by c.turn_number, c.part, c.pos;
+
+-- name: instructions
+select i.* from l0.instructions($1, $2::text[], $3) i;
+
 -- name: box_by_id
 select b.* from card.boxes b where b.box_id = $2 and b.project_id = $1;
 

@@ -32,6 +32,12 @@ select l0.report_plainly($1::jsonb, $2::timestamptz) as answer;
 -- name: apply_results
 select l0.apply_plainly($1::jsonb, $2::timestamptz) as answer;
 
+-- name: take_answers
+select l0.take_answers($1::jsonb, $2::timestamptz) as answer;
+
+-- name: reset_conversation
+select l0.reset_conversation($1, $2, $3, $4, $5, $6::timestamptz) as answer;
+
 -- name: append_cards
 select l0.append_cards($1::jsonb, $2::timestamptz) as answer;
 
@@ -121,6 +127,9 @@ select l0.end_holders($1, $2) as answer;
 
 -- name: sweep_calls
 select l0.sweep_calls($1, $2::timestamptz) as answer;
+
+-- name: sweep_held_call
+select l0.sweep_held_call($1::timestamptz) as answer;
 
 -- name: sweep_inbox
 select l0.sweep_inbox($1, $2::timestamptz) as answer;

@@ -24,6 +24,17 @@ type FromSettings = Pick<
   | "api"
 >;
 
+/**
+ * Less than the lease of a worker on PostgreSQL, so that a hang is noted before others take up the turns of its process, hang as
+ * well, or count its end as a crash of the turns beside it. A statement of an embedded store holds the loop itself, and nobody
+ * else can take up its turns meanwhile.
+ */
+const HANG_SECONDS = 10;
+const HANG_SECONDS_EMBEDDED = 30;
+
+const hangSecondsOf = ({ postgres }: Settings): number =>
+  postgres === undefined ? HANG_SECONDS_EMBEDDED : HANG_SECONDS;
+
 export function processSettings(settings: Settings): FromSettings {
   return {
     data: settings.data,
@@ -39,7 +50,7 @@ export function processSettings(settings: Settings): FromSettings {
     credentials: settings.credentials,
     concurrencyMax: settings.concurrency,
     leaseMs: settings.lease_seconds * 1_000,
-    hangMs: settings.hang_seconds * 1_000,
+    hangMs: (settings.hang_seconds ?? hangSecondsOf(settings)) * 1_000,
     sweepIntervalMs: settings.sweep_seconds * 1_000,
     api: {
       host: settings.host,

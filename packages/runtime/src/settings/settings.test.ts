@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { LEASE_MS } from "@tessera/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import {
   describeSettings,
@@ -178,5 +179,16 @@ describe("the table", () => {
       leaseMs: 2_000,
       api: { host: "127.0.0.1", port: 8099 },
     });
+  });
+
+  it("ends a process that hangs before the lease of its turns lapses, where another process could take them up", () => {
+    const hangMs = (flags: Record<string, string>, env = {}) =>
+      processSettings(resolveSettings({ flags, env }).values).hangMs;
+    const postgres = "postgres://me@db/x";
+    expect(hangMs({ postgres })).toBe(10_000);
+    expect(hangMs({ postgres })).toBeLessThan(LEASE_MS);
+    expect(hangMs({ data: "d" })).toBe(30_000);
+    expect(hangMs({ postgres }, { TESSERA_HANG_SECONDS: "0" })).toBe(0);
+    expect(hangMs({ data: "d" }, { TESSERA_HANG_SECONDS: "7" })).toBe(7_000);
   });
 });

@@ -255,11 +255,11 @@ export const SETTINGS = {
   hang_seconds: {
     ...plain,
     type: { kind: "number", min: 0, max: 3_600, whole: false },
-    default: 30,
+    default: null,
     flag: null,
     variable: "TESSERA_HANG_SECONDS",
     key: "hang_seconds",
-    says: "How long the event loop of a process may stand still, as in an endless loop of an inline tool, before the process is ended with exit code 8; 0: for ever.",
+    says: "How long the event loop of a process may stand still, as in an endless loop of an inline tool, before the process is ended with exit code 8; 0: for ever; if absent 10, and 30 with an embedded store.",
   },
   sweep_seconds: {
     ...plain,

@@ -20,10 +20,10 @@ import {
 } from "@tessera/protocol";
 import { checkEnvName } from "../env-name.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "../policy.ts";
+import { schemaInvalid } from "../schema/walk.ts";
 import { compileParameters } from "./argument-check.ts";
 import { type ArgumentSource, compilePlan } from "./argument-plan.ts";
 import { propertiesOf } from "./check-parameters.ts";
-import { schemaInvalid } from "./schema-walk.ts";
 import { checkTemplates, hasTemplates } from "./template.ts";
 
 /** Values of `defaults` and `fixed` together. */

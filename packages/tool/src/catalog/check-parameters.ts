@@ -15,9 +15,9 @@ import {
   TOOL_SCHEMA_BYTES_MAX,
   TOOL_SCHEMA_DEPTH_MAX,
 } from "@tessera/protocol";
+import { type SchemaNode, schemaInvalid, walkSchemas } from "../schema/walk.ts";
 import { compilePattern } from "./pattern.ts";
 import { type Check, compileCheck, SchemaRefused } from "./schema-compiler.ts";
-import { type SchemaNode, schemaInvalid, walkSchemas } from "./schema-walk.ts";
 
 /** Instructions of all patterns of one schema together. */
 const SCHEMA_PATTERN_SIZE_MAX = 10_000;
@@ -102,7 +102,7 @@ function checkRoot(schema: JsonObject, at: string): void {
   const isAnything = Object.keys(schema).length === 0;
   if (!isAnything && schema.type !== "object") throw schemaInvalid(`${at}/type`, 'must be "object"');
   if (schema.$schema !== undefined && !(typeof schema.$schema === "string" && DIALECT.test(schema.$schema))) {
-    throw schemaInvalid(`${at}/$schema`, "must be JSON Schema 2020-12, or absent");
+    throw schemaInvalid(`${at}/$schema`, "must be JSON Schema 2020-12, or absent, where it is stored");
   }
 }
 

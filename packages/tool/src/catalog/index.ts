@@ -8,9 +8,10 @@
 // Nothing here runs a tool, reads the environment or talks to anybody.
 
 export { checkEnvName, isEnvAllowed, isEnvName } from "../env-name.ts";
+export { toCurrentDialect } from "../schema/dialect.ts";
 export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
 export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
-export { type CheckParametersOptions, checkParameters } from "./check-parameters.ts";
+export { type CheckParametersOptions, checkParameters, copyParameters } from "./check-parameters.ts";
 export { completeArguments, type GatedArguments, gateArguments, plainCopy } from "./gate-arguments.ts";
 export {
   checkInternalArguments,

@@ -8,13 +8,13 @@
 import {
   BadRequest,
   CALL_DEADLINE_MARGIN_MS,
+  CALL_TIMEOUT_MS,
   FAN_OUT_MAX,
   FORK_JOIN_DEADLINE_MS,
   formatSubject,
   isJsonObject,
   type JsonObject,
   SUBJECT_VERSION,
-  TOOL_TIMEOUT_MS,
 } from "@tessera/protocol";
 import type { ToolDefinition, ToolPolicy } from "../definition.ts";
 
@@ -142,7 +142,7 @@ export function internalPolicy(definition: ToolDefinition, args: JsonObject): To
     attempts_max: 3,
     backoff_ms: 1_000,
     // A batch ends itself at its deadline; the call has to outlive that, or the caller would see a timeout instead.
-    timeout_ms: isForkJoin ? Math.ceil(deadline) + CALL_DEADLINE_MARGIN_MS : TOOL_TIMEOUT_MS,
+    timeout_ms: isForkJoin ? Math.ceil(deadline) + CALL_DEADLINE_MARGIN_MS : CALL_TIMEOUT_MS,
     queue_timeout_ms: null,
     can_reconcile: false,
     error_message_limit: 1_000,

@@ -35,7 +35,7 @@ export function readCommonGroundTool(reading: DocumentReading, options: ToolDocu
   const subject = readSubject(reading, target_subject, options);
   const after_execution = readAfterExecution(reading, root, "after_execution", "");
   if (after_execution === undefined) missing(reading, "after_execution");
-  const parameters = readParameters(reading, root, "");
+  const parameters = readParameters(reading, root, "", tool_name);
   const toolOptions = readOptions(reading, mappingAt(reading, root, "options", "") ?? {}, "/options");
   // A timeout beside the options does nothing; a senseless one is refused all the same, because its author relies on it.
   checkTimeouts(reading, root, "");

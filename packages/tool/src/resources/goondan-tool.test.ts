@@ -215,6 +215,13 @@ describe("a Tool resource is refused for", () => {
       spec("exports: [{name: a, parameters: {type: string}}]"),
       "E_CONFIG_SCHEMA_INVALID 6:42 /spec/exports/0/parameters/type",
     ],
+    [
+      "a keyword that its draft does not have",
+      spec(
+        'exports: [{name: a, parameters: {$schema: "http://json-schema.org/draft-04/schema#", type: object, properties: {x: {const: 1}}}}]',
+      ),
+      "E_CONFIG_SCHEMA_INVALID 6:126 /spec/exports/0/parameters/properties/x/const",
+    ],
     ["a forbidden variable in spec", spec(`envs: {k: PATH}\n${ok}`), "env_not_allowed 6:13 /spec/envs/k"],
     [
       "a forbidden variable in an export",

@@ -206,7 +206,7 @@ function readExport(
   const definition = {
     tool_name: `${resource.name}__${name}`,
     description: readDescription(reading, item, pointer),
-    parameters: readParameters(reading, item, pointer),
+    parameters: readParameters(reading, item, pointer, `${resource.name}__${name}`),
     target_subject: targetSubjectFor(resource.target, name), // G1
     after_execution: readAfterExecution(reading, item, "afterExecution", pointer) ?? AFTER_EXECUTION_DEFAULT,
     options: merged.options,

@@ -4,12 +4,14 @@ import {
   AFTER_EXECUTION_DEFAULT,
   AFTER_EXECUTIONS,
   type AfterExecution,
+  CGError,
   type ErrorCode,
+  errorOf,
   isAfterExecution,
   isToolName,
   type JsonObject,
 } from "@tessera/protocol";
-import { checkArgumentOptions, checkParameters } from "../catalog/index.ts";
+import { checkArgumentOptions, checkParameters, copyParameters, toCurrentDialect } from "../catalog/index.ts";
 import type { ToolDefinition } from "../definition.ts";
 import { isReservedToolName } from "../reserved-names.ts";
 import { checkSchemaTexts } from "./description.ts";
@@ -54,21 +56,36 @@ function nameRefusal(name: string): ErrorCode | null {
 /** The parameters of a tool that declares none (reference Part 3, row 52). */
 const ANY_OBJECT: JsonObject = { type: "object" };
 
-export function readParameters(reading: DocumentReading, parent: JsonObject, parentPointer: string): JsonObject {
+export function readParameters(
+  reading: DocumentReading,
+  parent: JsonObject,
+  parentPointer: string,
+  toolName: string,
+): JsonObject {
   const parameters = mappingAt(reading, parent, "parameters", parentPointer);
   if (parameters === undefined) return { ...ANY_OBJECT };
   const pointer = `${parentPointer}/parameters`;
-  // What follows works on a schema that can be compiled, or on one that accepts any object.
+  // An older draft is stored as 2020-12. What follows works on a schema that can be compiled, or on one that accepts any object.
   let usable: JsonObject = ANY_OBJECT;
   reading.check(
     () => {
-      checkParameters(parameters, { pointer });
-      usable = parameters;
+      const current = inCurrentDialect(copyParameters(parameters, pointer), pointer, toolName);
+      checkParameters(current, { pointer });
+      usable = current.$schema === parameters.$schema ? parameters : current;
     },
     (at) => at,
   );
   checkSchemaTexts(reading, parameters, pointer);
   return usable;
+}
+
+function inCurrentDialect(parameters: JsonObject, pointer: string, toolName: string): JsonObject {
+  try {
+    return toCurrentDialect(parameters, pointer);
+  } catch (error) {
+    if (!CGError.is(error)) throw error;
+    throw errorOf(error.code, `the parameters of ${toolName}: ${error.message}`, { details: error.details });
+  }
 }
 
 export function readAfterExecution(

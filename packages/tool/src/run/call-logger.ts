@@ -16,8 +16,15 @@ const GROUP_DEPTH_MAX = 32;
 const LABELS_MAX = 1_000;
 
 type LogLevel = ToolLogEntry["level"];
-type LogBase = Omit<ToolLogEntry, "level" | "message">;
-type LogSink = (entry: ToolLogEntry) => void;
+type LogLine = Pick<ToolLogEntry, "level" | "message">;
+type LogSink<Base> = (entry: Base & LogLine) => void;
+
+export interface LogLimits {
+  readonly bytesMax: number;
+  readonly entriesMax: number;
+}
+
+const CALL_LOG_LIMITS: LogLimits = { bytesMax: LOG_BYTES_MAX, entriesMax: LOG_ENTRIES_MAX };
 
 /** The methods that print, and how important what they print is. */
 const LEVELS = {
@@ -42,8 +49,13 @@ const LEVELS = {
 } as const satisfies Partial<Record<keyof Console, LogLevel>>;
 type Printing = keyof typeof LEVELS;
 
-export function createCallLogger(sink: LogSink, base: LogBase): Console {
-  const log = boundedLog(sink, base);
+/** `base` is in every entry: what the log is of. */
+export function createCallLogger<Base extends object>(
+  sink: LogSink<Base>,
+  base: Base,
+  limits: LogLimits = CALL_LOG_LIMITS,
+): Console {
+  const log = boundedLog((line) => sink({ ...line, ...base }), limits);
   let level: LogLevel = "info";
   const stream = { write: (text: string) => log.write(level, text) } as unknown as NodeJS.WritableStream;
   const inner = new Console({ stdout: stream, stderr: stream, ignoreErrors: false, colorMode: false });
@@ -142,13 +154,13 @@ interface BoundedLog {
   isClosed(): boolean;
 }
 
-function boundedLog(sink: LogSink, base: LogBase): BoundedLog {
+function boundedLog(sink: (line: LogLine) => void, { bytesMax, entriesMax }: LogLimits): BoundedLog {
   let bytes = 0;
   let entries = 0;
   let isClosed = false;
   const emit = (level: LogLevel, message: string): void => {
     try {
-      sink({ level, message, ...base });
+      sink({ level, message });
     } catch {
       // A log that cannot be kept must not fail the tool (L2).
     }
@@ -160,13 +172,10 @@ function boundedLog(sink: LogSink, base: LogBase): BoundedLog {
       const line = cutLine(text.endsWith("\n") ? text.slice(0, -1) : text);
       bytes += Buffer.byteLength(line);
       entries++;
-      if (bytes <= LOG_BYTES_MAX && entries <= LOG_ENTRIES_MAX) emit(level, line);
+      if (bytes <= bytesMax && entries <= entriesMax) emit(level, line);
       else {
         isClosed = true;
-        emit(
-          "warn",
-          `the log of this call is full (${LOG_BYTES_MAX} bytes, ${LOG_ENTRIES_MAX} entries); the rest was dropped`,
-        );
+        emit("warn", `this log is full (${bytesMax} bytes, ${entriesMax} entries); the rest was dropped`);
       }
       return true;
     },

@@ -4,15 +4,17 @@
 //   A context    buildToolContext from an invocation, createCallLogger for its log
 //   A run        executeHandler: the handler with all error rules of the Tool API
 //   A local one  localInvocation and runLocalCall, for a worker that runs a call itself
+//   Whose code   runForeign, and runOwn for what it calls of ours
 //   Its card     toResultContent; timeoutContent, crashContent, canceledContent, unknownOutcomeContent for runs without one
 
-export { createCallLogger } from "./call-logger.ts";
+export { createCallLogger, type LogLimits } from "./call-logger.ts";
 export {
   type ExecutedCall,
   executeHandler,
   type HandlerRun,
   type ToolFunctions,
 } from "./execute-handler.ts";
+export { type ForeignCode, foreignCode, ownApi, runForeign, runOwn, stackOf } from "./foreign-code.ts";
 export { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "./local-call.ts";
 export { PROGRESS_UPDATES_MAX } from "./progress.ts";
 export {

@@ -29,6 +29,7 @@ export type LocalCallContext = Pick<
   | "message"
   | "agent_name"
   | "instance_key"
+  | "workdir"
 >;
 
 export interface LocalCallOrder {

@@ -39,6 +39,11 @@ function named(holds: Holds, keywords: string): readonly (readonly [string, Hold
   return keywords.split(" ").map((keyword) => [keyword, holds] as const);
 }
 
+/** What the value of a keyword holds; undefined for what is no keyword. */
+export function holdsOf(keyword: string): Holds | undefined {
+  return KEYWORDS.get(keyword);
+}
+
 /** Places that only a reference applies. */
 const STORES: ReadonlySet<string> = new Set(["$defs", "definitions"]);
 const POINTER_CHARS_MAX = 200;
@@ -103,7 +108,7 @@ export function schemaInvalid(pointer: string, message: string, cause?: unknown)
 }
 
 /** One step of a pointer. Never cut: references are found by comparing pointers. */
-function segment(name: string): string {
+export function segment(name: string): string {
   return `/${name.replaceAll("~", "~0").replaceAll("/", "~1")}`;
 }
 

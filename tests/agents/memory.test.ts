@@ -1,0 +1,180 @@
+// Two turns of one instance, in processes that are killed: the second request to the model holds the first question and its answer,
+// whichever way the turns were asked for, on both engines. What a process was sent when it was killed, the next one is sent again.
+
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { createClient } from "@tessera/client";
+import { migrate, SCHEMA_DIGEST } from "@tessera/kernel";
+import { createTestDatabases, type TestDatabase, type TestEngine, waitFor } from "@tessera/testkit";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { runHere } from "../cli/run-here.ts";
+import { TESSERA } from "../cli/run-tessera.ts";
+import { ASKS_HELPER, type LoggingModel, startLoggingModel } from "./logging-model.ts";
+
+const TEST_MS = 120_000;
+const PROGRAM = join(import.meta.dirname, "remembering-program.ts");
+const [REMEMBERS, HELPS] = ["You remember.", "You help."];
+const agent = (name: string, prompt: string, more = "") => `---
+apiVersion: goondan.ai/v1
+kind: Agent
+metadata: { name: ${name} }
+spec: { modelConfig: { modelRef: Model/logged }, prompt: { system: "${prompt}" }${more} }
+`;
+const bundleYaml = (endpoint: string) => `apiVersion: goondan.ai/v1
+kind: Model
+metadata: { name: logged }
+spec: { provider: local, model: logged, endpoint: "${endpoint}" }
+${agent("assistant", REMEMBERS)}${agent("helper", HELPS)}${agent(
+  "boss",
+  ASKS_HELPER,
+  ', tools: [{ kind: Tool, name: agents, package: "@tessera/base" }]',
+)}---
+apiVersion: goondan.ai/v1
+kind: Swarm
+metadata: { name: crew }
+spec: { entryAgent: Agent/assistant, agents: [Agent/assistant, Agent/helper, Agent/boss] }
+`;
+
+let directory = "";
+let bundle = "";
+let model: LoggingModel;
+const children = new Set<ChildProcess>();
+const databases: TestDatabase[] = [];
+
+beforeAll(async () => {
+  directory = mkdtempSync(join(tmpdir(), "tessera-memory-"));
+});
+afterEach(async () => {
+  await Promise.all([...children].map(kill));
+  await model[Symbol.asyncDispose]();
+  for (const database of databases.splice(0)) await database.close();
+});
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
+
+type Store = { readonly data: string } | { readonly postgres: string };
+interface Asked {
+  /** Resolves when the process has the answer. */
+  answered(): Promise<unknown>;
+  kill(): Promise<void>;
+}
+/** `isAgain`: it was asked before, and the process was killed. */
+type Ask = (store: Store, input: string, isAgain: boolean) => Promise<Asked>;
+
+const wordsOf = (store: Store) => Object.entries(store).flatMap(([name, value]) => [`--${name}`, value]);
+
+function start(args: readonly string[]): { child: ChildProcess; line: (part: string) => Promise<string> } {
+  const child = spawn(process.execPath, args, { stdio: ["pipe", "pipe", "pipe"] });
+  children.add(child);
+  const lines: string[] = [];
+  let err = "";
+  createInterface({ input: child.stdout as never }).on("line", (line) => lines.push(line));
+  child.stderr?.on("data", (text) => {
+    err += text;
+  });
+  const line = (part: string) =>
+    waitFor(() => lines.find((each) => each.includes(part)), {
+      what: `a line with ${part} of ${args.join(" ")}; exit ${child.exitCode}; ${err}`,
+      timeoutMs: 60_000,
+    });
+  return { child, line };
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  children.delete(child);
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, "exit");
+  child.kill("SIGKILL");
+  await exit;
+}
+
+const byRun: Ask = async (store, input, isAgain) => {
+  const task = isAgain ? ["--resume"] : ["--instance", "ann", "--input", input];
+  const { child, line } = start([TESSERA, "run", bundle, ...task, ...wordsOf(store), "--lease", "2"]);
+  return { answered: () => line("I heard"), kill: () => kill(child) };
+};
+
+const byProgram: Ask = async (store, input) => {
+  const { child, line } = start([PROGRAM, JSON.stringify({ store, bundle, input })]);
+  return { answered: () => line("I heard"), kill: () => kill(child) };
+};
+
+const byHttp =
+  (name: string): Ask =>
+  async (store, input) => {
+    const { child, line } = start([
+      TESSERA,
+      "start",
+      bundle,
+      ...wordsOf(store),
+      "--port",
+      "0",
+      "--lease",
+      "2",
+      "--json",
+    ]);
+    const { url, key } = JSON.parse(await line('"started"'));
+    const client = createClient({ url, apiKey: key });
+    const body = { agent: name, instance_key: "ann", input };
+    const { agent_turn_id: turn } = await client.enqueueTurn({ project: "default", idempotencyKey: input, body });
+    const isDone = async () => (await client.getTurn({ project: "default", turn })).ended_at;
+    const answered = () => waitFor(isDone, { what: `${turn} to end`, timeoutMs: 60_000 });
+    return { answered, kill: () => kill(child) };
+  };
+
+async function storeOf(engine: TestEngine, name: string): Promise<Store> {
+  if (engine === "pglite") return { data: join(directory, name) };
+  const prepare = async (database: Parameters<typeof migrate>[0]) => void (await migrate(database));
+  const database = await createTestDatabases({ engine, prepare, digest: `kernel-${SCHEMA_DIGEST}` }).open();
+  databases.push(database);
+  return { postgres: database.url ?? "" };
+}
+
+const WAYS: readonly [string, Ask, string][] = [
+  ["tessera run", byRun, REMEMBERS],
+  ["the HTTP API", byHttp("assistant"), REMEMBERS],
+  ["createTessera", byProgram, REMEMBERS],
+  ["agents__request of another agent", byHttp("boss"), HELPS],
+];
+
+it.each(
+  (["pglite", "postgres"] as const).flatMap((engine) =>
+    WAYS.map(([name, ask, system]) => ({ engine, name, ask, system })),
+  ),
+)(
+  "on $engine, an instance that is asked by $name remembers its first turn, killed between the turns and in the second",
+  async ({ engine, ask, system, name }) => {
+    model = await startLoggingModel();
+    const folder = `${engine}-${name.replace(/\W/g, "-")}`;
+    bundle = join(directory, `bundle-${folder}`);
+    mkdirSync(bundle);
+    writeFileSync(join(bundle, "tessera.yaml"), bundleYaml(model.endpoint));
+    const store = await storeOf(engine, folder);
+
+    const first = await ask(store, "I am Ann.", false);
+    await first.answered();
+    await first.kill();
+    model.hold({ system, asked: "Who am I?" });
+    const second = await ask(store, "Who am I?", false);
+    await model.came(system, "Who am I?", 1);
+    await second.kill();
+    model.hold(null);
+    const third = await ask(store, "Who am I?", true);
+    await third.answered();
+    await third.kill();
+
+    const remembered = [
+      { role: "system", content: system },
+      { role: "user", content: "I am Ann." },
+      { role: "assistant", content: 'I heard "I am Ann.".' },
+      { role: "user", content: "Who am I?" },
+    ];
+    expect(model.sent(system, "Who am I?")).toEqual([remembered, remembered]);
+    const verified = await runHere(["verify", ...wordsOf(store)]);
+    expect(verified, verified.out).toMatchObject({ exitCode: 0 });
+  },
+  TEST_MS,
+);
