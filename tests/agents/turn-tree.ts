@@ -48,7 +48,8 @@ function cardOf({ pos, type, author_id, content, metadata, tool_calls, tool_call
   return { pos, type, author_id, content, metadata, tool_calls, tool_call_id };
 }
 
-const CHANGING = /\b(?:[a-z]+_)?[0-9a-f]{16,}(?:_[0-9a-f]+)?\b|\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00(?::00)?)?/g;
+const CHANGING =
+  /\b(?:[a-z]+_)?[0-9a-f]{16,}(?:_[0-9a-f]+)?\b|\bcorr_[0-9a-f]{12}\b|\d{4}-\d\d-\d\d[T ][\d:.]+(?:Z|\+00(?::00)?)?/g;
 
 /** T1 */
 function namedByOrder(tree: TurnTree): TurnTree {

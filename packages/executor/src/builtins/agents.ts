@@ -1,7 +1,8 @@
 // agents: what an agent may ask of other agents, through `ctx.runtime`.
 //
-//   A1. The event's id, and the name that a request is answered under, are the call's idempotency key, and its time is that of the message that holds the call: a repeated
-//       run sends the very same event, which the runtime takes once. That is why `request` and `send` are `idempotent`.
+//   A1. The event's id, and the name that a request is answered under, follow from the call's idempotency key, and its time is
+//       that of the message that holds the call: a repeated run sends the very same event, which the runtime takes once. That
+//       is why `request` and `send` are `idempotent`.
 //   A2. A spawned instance without a key gets one that is derived from the call, for the same reason.
 //   A3. A spawned agent's directory is inside the caller's workdir: otherwise spawning would be the way out of it.
 //   A4. A host without a runtime (a tool service, say) answers `forbidden` and says so.

@@ -121,8 +121,9 @@ begin
   return l0.dispatch_next(h.project_id, h.agent_id, moment);
 end $$;
 
--- Leases the head to the oldest queued turn; without one, to a turn for the answers that came in (34_conversations.sql). The epoch grows here (and in resume, recover, defer, stop): a worker of an earlier turn
--- finds its number stale. Bad candidates are put aside until a good one is found: an idle head has no queue (invariant 38).
+-- Leases the head to the oldest queued turn; without one, to a turn for the answers that came in (34_conversations.sql). The epoch
+-- grows here (and in resume, recover, defer, stop): a worker of an earlier turn finds its number stale. Bad candidates are put
+-- aside until a good one is found: an idle head has no queue (invariant 38).
 -- moves: head.dispatch (idle → dispatched), inbox.dispatch (queued → pending) | inbox.fail
 create or replace function l0.dispatch_next(project text, agent text, moment timestamptz) returns jsonb
 language plpgsql as $$
