@@ -1,0 +1,3 @@
+import { runGuide } from "./run-guide.ts";
+
+runGuide("an-assistant-that-remembers");
