@@ -47,17 +47,7 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "performance.timeOrigin": ["packages/runtime/src/doctor/check.ts"],
   "process.hrtime": [],
   // Where the clock knows no time of the database's: for people to read, compared with nothing.
-  "new Date()": [
-    "packages/engines/",
-    "packages/testkit/",
-    "packages/agent/src/extensions/contexts.ts",
-    "packages/agent/src/extensions/message-events.ts",
-    "packages/agent/src/loop/call-order.ts",
-    "packages/agent/src/loop/end-turn.ts",
-    "packages/agent/src/loop/local-calls.ts",
-    "packages/agent/src/loop/turn-events.ts",
-    "packages/server/src/observability-routes.ts",
-  ],
+  "new Date()": ["packages/engines/", "packages/testkit/", "packages/kernel/src/shown-time.ts"],
   "Temporal.Now": [],
   "timers/promises": ["packages/engines/", "packages/testkit/"],
   // Commands and checks that wait for another process, outside of any run.

@@ -45,7 +45,7 @@ it.each([
   ],
   [["run", "bundle"], 2, "give the task with --input TEXT"],
   [["run", "bundle", "--input", "x", "--resume"], 2, "and not both"],
-  [["run", "bundle", "--resume", "--agent", "a"], 2, "--agent and --instance go with --input"],
+  [["run", "bundle", "--resume", "--agent", "a"], 2, "--agent, --instance and --fresh go with --input"],
   [["run", "bundle", "--input", "x", "--wait", "long"], 2, "--wait must be a number from 0 to 86400"],
   [["run", "bundle", "--resume"], 3, "no store was given"],
   [["dev", "--port", "x"], 2, "--port must be a whole number from 0 to 65535"],

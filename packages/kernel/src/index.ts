@@ -70,6 +70,7 @@ export {
 } from "./registry-port.ts";
 export { type Repetition, repeatEvery } from "./repeat-every.ts";
 export { type PatientReport, reportPatiently } from "./report-patiently.ts";
+export { shownTime } from "./shown-time.ts";
 export type {
   ActivityReport,
   EdgePlace,

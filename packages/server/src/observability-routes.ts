@@ -7,7 +7,7 @@
 //       what was asked of a project that is gone).
 //   O4. A report covers SPAN_MAX_MS at most: it reads every call of its span.
 
-import type { Row } from "@tessera/kernel";
+import { type Row, shownTime } from "@tessera/kernel";
 import { BadRequest, errorOf } from "@tessera/protocol";
 import Type, { type TSchema } from "typebox";
 import { Count, Facts, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
@@ -77,7 +77,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
 
   async function report(request: ApiRequest): Promise<ApiAnswer> {
     const until = timeIn(request.query, "until") ?? null;
-    const end = until === null ? (clock.databaseTime() ?? new Date()) : new Date(until);
+    const end = until === null ? shownTime(clock) : new Date(until);
     const since = timeIn(request.query, "since") ?? dayBefore(end);
     if (until !== null && Date.parse(since) > Date.parse(until)) {
       throw new BadRequest("since must not be later than until", { details: { field: "since" } });

@@ -4,6 +4,7 @@
 //   C2. What a layer asks of other agents is named by turn, place, extension and order, so that a step or stretch that is
 //       run again starts nothing twice.
 
+import { shownTime } from "@tessera/kernel";
 import type { JsonObject, JsonValue } from "@tessera/protocol";
 import type { AgentEvent, AgentToolRuntime } from "@tessera/tool";
 import { ownApi } from "@tessera/tool/run";
@@ -94,7 +95,7 @@ export function agentsOf(session: TurnSession, place: string, extension: string)
     return {
       id: `${operation}/${count}`,
       type: "extension",
-      createdAt: world.clock.databaseTime() ?? new Date(),
+      createdAt: shownTime(world.clock),
       source: { kind: "agent", name: session.agentName },
       traceId: trace_id,
       ...(input === undefined ? {} : { input }),

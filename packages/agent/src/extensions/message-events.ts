@@ -13,7 +13,7 @@
 //   E6. A target that is not there: the event is recorded with E_MESSAGE_TARGET_NOT_FOUND and changes nothing.
 
 import { createHash } from "node:crypto";
-import type { CardDocument, CardDraft } from "@tessera/kernel";
+import { type CardDocument, type CardDraft, shownTime } from "@tessera/kernel";
 import { CGError, errorOf, gateJson, isJsonObject, type JsonObject } from "@tessera/protocol";
 import { stackOf } from "@tessera/tool/run";
 import type { TurnSession } from "../loop/turn-session.ts";
@@ -140,7 +140,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
       ...card,
       ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
       metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
-      created_at: (world.clock.databaseTime() ?? new Date()).toISOString(),
+      created_at: shownTime(world.clock).toISOString(),
     } as CardDocument;
   }
 

@@ -1,5 +1,6 @@
 // Turns and steps as layers are shown them, in Goondan's words.
 
+import { shownTime } from "@tessera/kernel";
 import { isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { AgentEvent, Message, ToolCallResult } from "@tessera/tool";
 import { type Ending, NO_CONTENT } from "../loop/finish-turn.ts";
@@ -33,7 +34,7 @@ export function turnResult({ turn, world }: TurnSession, ending: Ending | null, 
     turnId,
     status,
     finishReason: isSteps ? "max_steps" : isFailed ? "error" : "text_response",
-    responseMessage: responseOf(ending, world.clock.databaseTime() ?? new Date()),
+    responseMessage: responseOf(ending, shownTime(world.clock)),
     ...(error_code === undefined ? {} : { error: { message: error_message ?? error_code, code: error_code } }),
   };
 }

@@ -11,7 +11,7 @@
 //   O6. The message is one step of its turn, however many calls it has. A result that ends the turn ends it: the calls behind
 //       it are not made.
 
-import type { CardDocument, JsonObject as StoredObject } from "@tessera/kernel";
+import { type CardDocument, type JsonObject as StoredObject, shownTime } from "@tessera/kernel";
 import {
   ARGUMENTS_BYTES_MAX,
   CALLS_PER_STEP_MAX,
@@ -69,7 +69,7 @@ export async function keepOrder(
     throw errorOf(outcome.code, "the calls of a message could not be written");
   }
   const { project_id, agent_id: author_id, agent_turn_id } = turn;
-  const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
+  const created_at = shownTime(world.clock).toISOString();
   const metadata = { step_id, agent_turn_id };
   session.append([{ ...card, project_id, author_id, metadata, tool_calls: null, tool_call_id: null, created_at }]);
   const first = callAt(card.card_id, readOrder(card.content), 0);

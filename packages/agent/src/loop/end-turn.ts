@@ -4,6 +4,7 @@
 //       succeeded: then a reminder card is added and the model thinks again, within its steps.
 //   E2. submit_result ends the turn with fields; what is wrong with them goes back to the model as the call's result.
 
+import { shownTime } from "@tessera/kernel";
 import { BadRequest, buildErrorResultFromException, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
 import type { ModelAnswer, ModelToolCall } from "../model-port.ts";
 import { requiredFields } from "../transcript/index.ts";
@@ -80,7 +81,7 @@ async function remind(session: TurnSession, { answer, step_id }: Answered, text:
     if (outcome.code === "stale_epoch") return "ended";
     throw errorOf(outcome.code, "the reminder could not be written");
   }
-  const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
+  const created_at = shownTime(world.clock).toISOString();
   session.append(
     cards.map((card) => ({
       ...card,

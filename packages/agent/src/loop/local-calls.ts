@@ -13,7 +13,7 @@
 //   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
 //   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
 
-import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently } from "@tessera/kernel";
+import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently, shownTime } from "@tessera/kernel";
 import { CALL_DEADLINE_MARGIN_MS, CGError, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
 import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
@@ -280,7 +280,7 @@ async function applyAll(
     const content = said.get(tool_call_id);
     const call = calls.get(tool_call_id);
     if (content === undefined || call === undefined) return [];
-    const created_at = (world.clock.databaseTime() ?? new Date()).toISOString();
+    const created_at = shownTime(world.clock).toISOString();
     const result = { card_id, content: { ...content, after_execution }, created_at };
     return [resultCard(turn, step_id, { tool_call_id, ...call }, result)];
   }

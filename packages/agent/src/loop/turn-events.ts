@@ -3,7 +3,7 @@
 //   E1. Order within a step: step started, state running, chunks, then what the commit made true (reference §7.4).
 //   E2. Chunks are gathered for a moment: a model writes faster than anybody reads.
 
-import { type BusMessage, type Timer, traceparent } from "@tessera/kernel";
+import { type BusMessage, shownTime, type Timer, traceparent } from "@tessera/kernel";
 import {
   buildChunkPayload,
   type ChunkPayload,
@@ -44,7 +44,7 @@ export function stateMessage(
     agent_turn_id: turn.agent_turn_id,
     status,
     turn_epoch: turn.turn_epoch,
-    updated_at: (world.clock.databaseTime() ?? new Date()).toISOString(),
+    updated_at: shownTime(world.clock).toISOString(),
     output_box_id: turn.output_box_id,
     metadata,
   });
