@@ -2,8 +2,7 @@
 //
 //   P1. A command's own file is loaded when it runs, so that help, --version and a mistyped command cost no store.
 
-import { readFileSync } from "node:fs";
-import { BadRequest, isId } from "@tessera/protocol";
+import { BadRequest, isId, VERSION } from "@tessera/protocol";
 import { Command } from "commander";
 import type { ExitCode } from "./exit-codes.ts";
 import { addServerFlags, addStoreFlags } from "./flags.ts";
@@ -56,7 +55,7 @@ export function createProgram(
 ): Command {
   const program = new Command("tessera")
     .description("Durable tool calling for agent swarms")
-    .version(version(), "-V, --version", "print the version")
+    .version(VERSION, "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", EXIT_CODES)
@@ -133,9 +132,4 @@ function chooseProject(command: Command, env: Terminal["env"]): void {
   if (!isId(project))
     throw new BadRequest(`TESSERA_PROJECT must be 1 to 64 letters, digits, _ and -; it is ${JSON.stringify(project)}`);
   command.setOptionValue("project", project);
-}
-
-function version(): string {
-  const manifest = readFileSync(new URL("../package.json", import.meta.url), "utf8");
-  return String(JSON.parse(manifest).version);
 }

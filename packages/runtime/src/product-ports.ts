@@ -1,13 +1,12 @@
 // What the API asks of the product besides the kernel, answered here: the server knows neither agents nor tools.
 
 import { createUiActions, deployProfiles, requestInternalCall, requestToolCall, traceEnqueue } from "@tessera/agent";
-import { errorOf } from "@tessera/protocol";
+import { errorOf, VERSION } from "@tessera/protocol";
 import type { ProductPorts, ProfileDocuments } from "@tessera/server";
 import { createHealth } from "./health.ts";
 import type { Node } from "./open-node.ts";
 import type { ReadingThreads } from "./reading-threads.ts";
 import { verifyStore } from "./verify-store.ts";
-import { VERSION } from "./version.ts";
 
 export interface ProductPortsOptions {
   readonly node: Node;

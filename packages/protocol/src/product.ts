@@ -1,0 +1,13 @@
+// What this build is: its version, and the names of the packages that people install (scripts/release publishes them).
+//
+// A test holds the manifests of the workspace to both.
+
+export const VERSION = "0.1.0";
+
+export const PACKAGES = {
+  /** The command, and all that a program or a bundle imports, by subpath. */
+  main: "@tessera/tessera",
+  /** What a tool's module needs, and no more. */
+  tool: "@tessera/tool",
+  client: "@tessera/client",
+} as const;
