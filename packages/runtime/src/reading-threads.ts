@@ -7,6 +7,7 @@
 //       thread ends.
 //   R3. What comes back is plain data: definitions, or the code, message and details of a refusal.
 
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { AgentProfile } from "@tessera/agent";
 import type { Clock, Timer } from "@tessera/kernel/ports";
@@ -76,8 +77,7 @@ export function openReadingThreads(clock: Clock): ReadingThreads {
   let isClosed = false;
 
   function startThread(): Thread {
-    const file = import.meta.url.endsWith(".ts") ? "./reading-thread.ts" : "./reading-thread.js";
-    const worker = new Worker(new URL(file, import.meta.url), {
+    const worker = new Worker(new URL(`./reading-thread${extname(import.meta.url)}`, import.meta.url), {
       env: {}, // nothing of it is a document's business
       resourceLimits: { maxOldGenerationSizeMb: READING_MIB_MAX },
     });

@@ -14,7 +14,7 @@
 
 import { flushCompileCache, syncBuiltinESMExports } from "node:module";
 import { Socket } from "node:net";
-import { dirname } from "node:path";
+import { dirname, extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { buildToolContext, createCallLogger, executeHandler } from "@tessera/tool/run";
 import { loadToolModule, type ToolModule } from "../loader/tool-module.ts";
@@ -26,10 +26,7 @@ import { watchEnvironment } from "./watched-environment.ts";
 
 delete process.env.NODE_COMPILE_CACHE; // meant for the sources above only (isolated-process.ts, P3)
 const [entry = "", root = "", memoryBytesMax = "", cacheDir = ""] = process.argv.slice(2);
-const watchdog = new URL(
-  import.meta.url.endsWith(".ts") ? "./isolated-watchdog.ts" : "./isolated-watchdog.js",
-  import.meta.url,
-);
+const watchdog = new URL(`./isolated-watchdog${extname(import.meta.url)}`, import.meta.url);
 new Worker(watchdog, { workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
 
 writeOutputSynchronously(); // H5

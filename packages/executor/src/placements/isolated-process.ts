@@ -17,7 +17,7 @@
 import type { ChildProcess } from "node:child_process";
 import { getCompileCacheDir } from "node:module";
 import { constants } from "node:os";
-import { dirname } from "node:path";
+import { dirname, extname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { BWRAP_PATH_DEFAULT } from "../shell/sandbox.ts";
@@ -75,9 +75,7 @@ const NAMESPACE = [
 ] as const;
 
 // In the repository the sources run as they are, installed they are JavaScript.
-const CHILD_FILE = fileURLToPath(
-  new URL(import.meta.url.endsWith(".ts") ? "./isolated-child.ts" : "./isolated-child.js", import.meta.url),
-);
+const CHILD_FILE = fileURLToPath(new URL(`./isolated-child${extname(import.meta.url)}`, import.meta.url));
 
 /** Node adds the directory of its own version to the one that it is told. */
 function compileCache(): { NODE_COMPILE_CACHE?: string } {

@@ -6,6 +6,7 @@
 
 import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { url as debuggerUrl } from "node:inspector";
+import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { WhileAtWork } from "@tessera/kernel";
 import type { StorePlace } from "../store-place.ts";
@@ -43,7 +44,10 @@ export function startHangWatch(options: {
   const shared = new Int32Array(new SharedArrayBuffer(SHARED_LENGTH * Int32Array.BYTES_PER_ELEMENT));
   const tickMs = Math.min(TICK_MS_MAX, Math.max(TICK_MS_MIN, Math.round(blockedMs / TICKS)));
   const workerData: ThreadData = { shared, blockedMs, tickMs, place };
-  const thread = new Worker(new URL("./hang-thread.ts", import.meta.url), { workerData, name: "tessera-hangs" });
+  const thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {
+    workerData,
+    name: "tessera-hangs",
+  });
   const tell = (message: ThreadMessage) => thread.postMessage(message);
   const tracker = createHook({
     before() {
