@@ -5,7 +5,7 @@
 //       out is then unknown.
 //   E3. No message holds the key.
 
-import type { ErrorCode } from "@tessera/protocol";
+import type { ErrorCode } from "@tessera/protocol/error-catalogue";
 
 export interface ApiErrorFields {
   /** Of the answer, or 0 (E2). */

@@ -1,0 +1,82 @@
+// What is published: which parts of the workspace make which package, and what people may import of it.
+//
+// The names themselves are `PACKAGES` in packages/protocol/src/product.ts; decision 51 says why it is these three.
+
+import { PACKAGES } from "@tessera/protocol";
+
+export interface PackagePlan {
+  /** As it is published. */
+  readonly name: string;
+  /** The folder of packages/ that describes it: manifest and README. */
+  readonly described: string;
+  /** The folders of packages/ whose code travels in it, each as far as it can be reached from `exports` and `bin`. */
+  readonly parts: readonly string[];
+  /** Subpath → the specifier of the workspace that it means. What lies under ./internal is for our own packages only. */
+  readonly exports: Readonly<Record<string, string>>;
+  /** Command → module of the workspace. */
+  readonly bin?: Readonly<Record<string, string>>;
+  /** Files and folders that travel besides the code: path in the repository → path in the package. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** Bounds of the tarball. A release that needs more says here why. */
+  readonly packedKbMax: number;
+  readonly unpackedKbMax: number;
+}
+
+export const PUBLISHED: readonly PackagePlan[] = [
+  {
+    name: PACKAGES.tool,
+    described: "tool",
+    parts: ["protocol", "tool"],
+    exports: {
+      ".": "@tessera/tool",
+      "./internal/catalog": "@tessera/tool/catalog",
+      "./internal/protocol": "@tessera/protocol",
+      "./internal/resources": "@tessera/tool/resources",
+      "./internal/run": "@tessera/tool/run",
+    },
+    files: { "packages/protocol/schema": "protocol/schema" },
+    packedKbMax: 500,
+    unpackedKbMax: 2_500,
+  },
+  {
+    name: PACKAGES.client,
+    described: "client",
+    parts: ["client", "protocol"],
+    exports: { ".": "@tessera/client" },
+    packedKbMax: 100,
+    unpackedKbMax: 600,
+  },
+  {
+    name: PACKAGES.main,
+    described: "tessera",
+    parts: ["tessera", "cli", "runtime", "server", "pmo", "agent", "executor", "engines", "kernel"],
+    exports: {
+      ".": "@tessera/tessera",
+      "./agent": "@tessera/tessera/agent",
+      "./client": "@tessera/tessera/client",
+      "./runtime": "@tessera/tessera/runtime",
+      "./testing": "@tessera/tessera/testing",
+      "./tool": "@tessera/tessera/tool",
+    },
+    bin: { tessera: "cli/bin/tessera" },
+    files: {
+      "CHANGELOG.md": "CHANGELOG.md",
+      "docs/guarantees.md": "docs/guarantees.md",
+      "docs/guides": "docs/guides",
+      "docs/reference": "docs/reference",
+      "packages/cli/templates": "cli/templates",
+      "packages/kernel/sql": "kernel/sql",
+    },
+    packedKbMax: 5_000,
+    unpackedKbMax: 20_000,
+  },
+];
+
+/** Dependencies that people's own code has, too: a range lets npm install one copy of each. All others are those that the tests
+ *  ran with, exactly. */
+export const SHARED: Readonly<Record<string, string>> = {
+  // Finds the tracer that the program set up, in a copy that is not older than this one.
+  "@opentelemetry/api": "^1.9.0",
+  // The AI SDK's peer. Tools may be written with another one.
+  zod: "^3.25.76 || ^4.1.8",
+};

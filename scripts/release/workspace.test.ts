@@ -1,0 +1,27 @@
+// The manifests of the workspace and what is published of them tell the same story.
+
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { PACKAGES, VERSION } from "@tessera/protocol";
+import { expect, it } from "vitest";
+import { PUBLISHED } from "./packages.ts";
+import { ROOT, readWorkspace } from "./workspace.ts";
+
+const { manifests } = readWorkspace();
+
+it("every package of the workspace has this build's version, and asks for it of the others", () => {
+  const own = new Set([...manifests.values()].map(({ name }) => name));
+  for (const { name, version, dependencies } of manifests.values()) {
+    const asked = Object.entries(dependencies).filter(([dependency]) => own.has(dependency));
+    expect([name, version, ...asked.map(([, range]) => range)]).toEqual([name, VERSION, ...asked.map(() => VERSION)]);
+  }
+});
+
+it("the folder that describes a published package has its name, and asks for the Node that the command asks for", () => {
+  const launcher = readFileSync(join(ROOT, "packages/cli/bin/tessera.js"), "utf8");
+  const [, major, minor] = /NODE_MIN = \[(\d+), (\d+)\]/.exec(launcher) ?? [];
+  for (const { name, described } of PUBLISHED) {
+    expect(manifests.get(described)).toMatchObject({ name, engines: { node: `>=${major}.${minor}` } });
+  }
+  expect(PUBLISHED.map(({ name }) => name).sort()).toEqual(Object.values(PACKAGES).sort());
+});
