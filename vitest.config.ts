@@ -19,6 +19,7 @@ import { defineConfig } from "vitest/config";
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, "node_modules/.cache/compiled"); // V1
 
 const SERVERS = ["packages/testkit/src/global-setup.ts"];
+const INSTALLATION = ["tests/package/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
 const SHORT_LIVED_CHILDREN = {
   NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "packages/testkit/src/short-lived.js"))}`,
@@ -50,6 +51,7 @@ export default defineConfig({
         env: { TESSERA_TEST_ENGINE: "postgres" },
         globalSetup: SERVERS,
       }),
+      project("package", { include: ["tests/package/**/*.test.ts"], globalSetup: INSTALLATION, isShortLived: true }),
       project("cli", { include: ["tests/cli/**/*.test.ts"], isShortLived: true }),
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
@@ -63,7 +65,11 @@ export default defineConfig({
         env: { TESSERA_TEST_ENGINE: "pglite" },
         isShortLived: true,
       }),
-      project("docs", { include: ["tests/docs/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
+      project("docs", {
+        include: ["tests/docs/**/*.test.ts"],
+        globalSetup: [...SERVERS, ...INSTALLATION],
+        isShortLived: true,
+      }),
       // Each file of `scale` and `chaos` starts servers of its own, as deploy/ describes them.
       project("scale", { include: ["tests/scale/**/*.test.ts"], isShortLived: true }),
       project("upgrade", { include: ["tests/upgrade/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),

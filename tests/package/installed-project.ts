@@ -1,0 +1,147 @@
+// Projects outside of the clone that have Tessera installed as a user has it: packed, and installed by npm.
+//
+//   const { directory, env } = await installedProject();
+//   execFileSync("npx", ["tessera", "--version"], { cwd: directory, env });
+//
+// A file that uses it belongs to a test project with `globalSetup: [..., "tests/package/global-setup.ts"]` (vitest.config.ts).
+// All is removed when the run ends. In `env` there is npm, a Node and the reader's HOME, and nothing of the clone: npm finds the
+// packed packages by their names, so `npm install @tessera/tessera` works in any directory as it will once they are published.
+//
+//   I1. The packages are packed and installed once for all files of a run; a project is a copy whose files are hard links. What
+//       npm does to one is not seen in another; a test must not write into the files of node_modules itself.
+//   I2. The Node of `env` is this run's, under a path outside of the clone.
+
+import { execFileSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  closeSync,
+  copyFileSync,
+  existsSync,
+  linkSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { basename, delimiter, join } from "node:path";
+import { PACKAGES } from "@tessera/protocol";
+import { waitFor } from "@tessera/testkit/wait-for";
+import { inject } from "vitest";
+import { buildPackages } from "../../scripts/release/build.ts";
+import { packPackages } from "../../scripts/release/pack.ts";
+import { ROOT } from "../../scripts/release/workspace.ts";
+import { type Published, publishedFile } from "./registry.ts";
+
+export interface InstalledProject {
+  /** Holds package.json and node_modules. */
+  readonly directory: string;
+  readonly env: Record<string, string>;
+}
+
+const SETUP_MS_MAX = 300_000;
+/** What npm, Vitest and this repository's tests say to their own processes. */
+const OF_THIS_RUN = /^(?:npm_|init_cwd|node_(?!extra_ca_certs)|vitest|test$|tessera_(?!cache_dir))/i;
+/** npm takes what it has fetched before; nothing is asked that is not needed here. */
+const INSTALL = ["install", "--prefer-offline", "--no-audit", "--no-fund", "--loglevel=error"];
+
+export async function installedProject(): Promise<InstalledProject> {
+  const env = await userEnvironment();
+  const { base } = inject("installation");
+  await once("template", () => {
+    const template = join(base, "template");
+    mkdirSync(template);
+    writeFileSync(join(template, "package.json"), `${JSON.stringify({ private: true, type: "module" })}\n`);
+    const names = [PACKAGES.main, PACKAGES.tool, PACKAGES.client];
+    execFileSync("npm", [...INSTALL, ...names], { cwd: template, env, stdio: ["ignore", "ignore", "inherit"] });
+  });
+  const directory = mkdtempSync(join(base, "project-"));
+  linkTree(join(base, "template"), directory);
+  return { directory, env };
+}
+
+/** An empty directory outside of the clone, for what a user begins with. */
+export function emptyDirectory(): string {
+  return mkdtempSync(join(inject("installation").base, "empty-"));
+}
+
+/** The environment of somebody who has npm and this Node, and for whom the packages are published. */
+export async function userEnvironment(node: string = process.execPath): Promise<Record<string, string>> {
+  const { base, registry } = inject("installation");
+  await once("published", () => publish(base));
+  const bin = join(base, `bin-${createHash("sha256").update(node).digest("hex").slice(0, 8)}`);
+  await once(basename(bin), () => {
+    mkdirSync(bin);
+    linkOrCopy(node, join(bin, "node")); // I2
+  });
+  const path = (process.env.PATH ?? "").split(delimiter).filter((each) => !each.startsWith(ROOT));
+  const kept = Object.entries(process.env).flatMap(([name, value]) =>
+    value === undefined || OF_THIS_RUN.test(name) ? [] : [[name, value] as const],
+  );
+  const scope = PACKAGES.main.split("/")[0];
+  return {
+    ...Object.fromEntries(kept),
+    PATH: [bin, ...path].join(delimiter),
+    [`npm_config_${scope}:registry`]: registry,
+  };
+}
+
+function publish(base: string): void {
+  for (const { plan, directory, tarball } of packPackages(buildPackages(join(base, "built")), base)) {
+    const manifest = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as Published["manifest"];
+    const integrity = `sha512-${createHash("sha512").update(readFileSync(tarball)).digest("base64")}`;
+    const published: Published = { manifest, tarball: basename(tarball), integrity };
+    writeFileSync(publishedFile(base, plan.name), JSON.stringify(published));
+  }
+}
+
+/** Does it in the first process of the run that comes here; the others wait for it (I1). */
+async function once(name: string, work: () => void): Promise<void> {
+  const { base } = inject("installation");
+  const [begun, done, failed] = ["begun", "done", "failed"].map((mark) => join(base, `${name}.${mark}`)) as [
+    string,
+    string,
+    string,
+  ];
+  try {
+    closeSync(openSync(begun, "wx"));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    const isOver = () => existsSync(done) || existsSync(failed);
+    await waitFor(isOver, { what: `another test file to have ${name} ready`, timeoutMs: SETUP_MS_MAX });
+    if (existsSync(failed)) throw new Error(`${name} failed in another test file: ${readFileSync(failed, "utf8")}`);
+    return;
+  }
+  try {
+    work();
+  } catch (error) {
+    writeFileSync(failed, String(error));
+    throw error;
+  }
+  writeFileSync(done, "");
+}
+
+function linkTree(from: string, to: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) {
+      mkdirSync(target);
+      linkTree(source, target);
+    } else if (entry.isSymbolicLink()) symlinkSync(readlinkSync(source), target);
+    else if (from.includes("node_modules")) linkSync(source, target);
+    else copyFileSync(source, target); // the project's own files are its own to change
+  }
+}
+
+/** Another file system has no hard links to this one. */
+function linkOrCopy(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
+    copyFileSync(from, to);
+  }
+}
