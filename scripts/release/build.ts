@@ -6,11 +6,14 @@
 //       finds by its own place, where they are in the repository: PART/sql, PART/templates. Sources lie apart from declarations,
 //       or TypeScript would read them instead and hold them to its user's settings.
 //   B3. What is written is exact: imports name the file that is there, and a package's manifest names every package that it imports.
+//   B4. The store that new ones are copies of is made here and travels: to make it takes most of a first run.
 
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dirname, relative } from "node:path/posix";
+import { compressedSnapshot } from "@tessera/engines/pglite";
+import { makePreparedStore, PREPARED_STORE_KEY } from "@tessera/runtime/prepared-store";
 import { type PackagePlan, PUBLISHED, SHARED } from "./packages.ts";
 import { moduleOf, type Reach, reachOf } from "./reach.ts";
 import { withSpecifiers } from "./specifiers.ts";
@@ -23,7 +26,7 @@ export interface BuiltPackage {
 }
 
 /** Leaves the packages in `out`, each in the folder that describes it in the workspace. */
-export function buildPackages(out: string): BuiltPackage[] {
+export async function buildPackages(out: string): Promise<BuiltPackage[]> {
   const compiled = join(out, "compiled");
   rmSync(out, { recursive: true, force: true });
   compile(compiled);
@@ -33,6 +36,7 @@ export function buildPackages(out: string): BuiltPackage[] {
     return write(reach, { workspace, compiled, directory: join(out, plan.described) });
   });
   rmSync(compiled, { recursive: true });
+  for (const { plan, directory } of built) if (plan.parts.includes("engines")) await addPreparedStore(directory);
   return built;
 }
 
@@ -66,6 +70,13 @@ function write(reach: Reach, place: Place): BuiltPackage {
   const manifest = manifestOf(reach, place.workspace);
   writeFileSync(join(place.directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   return { plan, version: manifest.version, directory: place.directory };
+}
+
+/** B4 */
+async function addPreparedStore(directory: string): Promise<void> {
+  const { name, content } = await compressedSnapshot(PREPARED_STORE_KEY, await makePreparedStore());
+  mkdirSync(join(directory, "engines/prepared"));
+  writeFileSync(join(directory, "engines/prepared", name), content);
 }
 
 function writeCompiled(module: ModuleName, ending: ".js" | ".d.ts", reach: Reach, place: Place): void {

@@ -2,7 +2,7 @@
 //
 // The names themselves are `PACKAGES` in packages/protocol/src/product.ts; decision 51 says why it is these three.
 
-import { PACKAGES } from "@tessera/protocol";
+import { PACKAGES, SUBPATHS } from "@tessera/protocol";
 
 export interface PackagePlan {
   /** As it is published. */
@@ -52,11 +52,7 @@ export const PUBLISHED: readonly PackagePlan[] = [
     parts: ["tessera", "cli", "runtime", "server", "pmo", "agent", "executor", "engines", "kernel"],
     exports: {
       ".": "@tessera/tessera",
-      "./agent": "@tessera/tessera/agent",
-      "./client": "@tessera/tessera/client",
-      "./runtime": "@tessera/tessera/runtime",
-      "./testing": "@tessera/tessera/testing",
-      "./tool": "@tessera/tessera/tool",
+      ...Object.fromEntries(SUBPATHS.map((subpath) => [`./${subpath}`, `@tessera/tessera/${subpath}`])),
     },
     bin: { tessera: "cli/bin/tessera" },
     files: {
@@ -77,6 +73,8 @@ export const PUBLISHED: readonly PackagePlan[] = [
 export const SHARED: Readonly<Record<string, string>> = {
   // Finds the tracer that the program set up, in a copy that is not older than this one.
   "@opentelemetry/api": "^1.9.0",
+  // In declarations of the AI SDK, which does not ask for them.
+  "@types/json-schema": "^7.0.15",
   // The AI SDK's peer. Tools may be written with another one.
   zod: "^3.25.76 || ^4.1.8",
 };

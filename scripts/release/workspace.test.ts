@@ -2,7 +2,7 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { PACKAGES, VERSION } from "@tessera/protocol";
+import { PACKAGES, SUBPATHS, VERSION } from "@tessera/protocol";
 import { expect, it } from "vitest";
 import { PUBLISHED } from "./packages.ts";
 import { ROOT, readWorkspace } from "./workspace.ts";
@@ -24,4 +24,11 @@ it("the folder that describes a published package has its name, and asks for the
     expect(manifests.get(described)).toMatchObject({ name, engines: { node: `>=${major}.${minor}` } });
   }
   expect(PUBLISHED.map(({ name }) => name).sort()).toEqual(Object.values(PACKAGES).sort());
+});
+
+it("the main package exports itself and its subpaths, in the workspace and published", () => {
+  const subpaths = SUBPATHS.map((subpath) => `./${subpath}`);
+  expect(Object.keys(manifests.get("tessera")?.exports ?? {})).toEqual([".", ...subpaths]);
+  const main = PUBLISHED.find(({ name }) => name === PACKAGES.main);
+  expect(Object.keys(main?.exports ?? {})).toEqual([".", ...subpaths]);
 });

@@ -256,7 +256,7 @@ export {
   normalizeError,
   TRUNCATION_MARKER,
 } from "./normalize-error.ts";
-export { PACKAGES, VERSION } from "./product.ts";
+export { PACKAGES, SUBPATHS, VERSION } from "./product.ts";
 export {
   DEPTH_POLICIES,
   type DepthPolicy,

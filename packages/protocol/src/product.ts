@@ -11,3 +11,6 @@ export const PACKAGES = {
   tool: "@tessera/tool",
   client: "@tessera/client",
 } as const;
+
+/** What is imported of the main package besides itself. */
+export const SUBPATHS = ["agent", "client", "runtime", "testing", "tool"] as const;

@@ -1,3 +1,5 @@
+/// <reference lib="esnext.disposable" preserve="true" />
+
 // createTestContext: everything a handler is given, without a server, for the unit tests of tool authors.
 //
 //   T1. The context is built by the same code as in production, so its keys are the same.

@@ -113,11 +113,12 @@ describe("a bundle", () => {
         import legacy from './legacy.cjs';
         import { ToolError } from '@goondan/types';
         import { ToolError as Same } from '@tessera/tool';
+        import { ToolError as Third } from '@tessera/tessera/tool';
         const ready = await Promise.resolve(true);
         export const handlers = {
           add,
           shout: (_ctx: unknown, input: { text: string }) => new Shouter(suffix).shout(input.text),
-          where: () => ({ ready, color: Color.Red, mark: settings.mark, legacy: legacy.value, same: ToolError === Same }),
+          where: () => ({ ready, color: Color.Red, mark: settings.mark, legacy: legacy.value, same: ToolError === Same && Same === Third }),
         };`,
       "src/math.ts": "export const add = (_: unknown, { a, b }: { a: number; b: number }): number => a + b;",
       "src/lib/index.ts": `
@@ -163,7 +164,7 @@ describe("a bundle", () => {
       "tool.yaml": toolYaml("greet", "h.mjs", ["hello"], "inline"),
       "h.mjs": "export const handlers = { hello: () => 'yaml' };",
       "tessera.config.ts": `
-        import { defineTool } from '@tessera/tool';
+        import { defineTool } from '@tessera/tessera';
         const greet = (name: string) => defineTool({ name, handler: () => ({ from: 'code' }) });
         export default { tools: [greet('code__hello'), greet('greet__hello')] };`,
     });

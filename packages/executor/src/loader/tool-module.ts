@@ -1,10 +1,10 @@
 // Loads an entry module: TypeScript or JavaScript, ESM or CommonJS, as its author wrote it for Bun, tsc or Node.
 //
 // jiti does the work: `./x.js` that means `./x.ts`, imports without an ending, index files, `tsconfig.json` paths, enums,
-// JSON, top-level await. This file says what is loaded for `@goondan/types`, and what a tool module has to export.
+// JSON, top-level await. This file says what is loaded for our own packages, and what a tool module has to export.
 //
-//   T1. `@goondan/types` and `@tessera/tool` are this installation's @tessera/tool, whatever the tool's package holds, so
-//       that a ToolError thrown there is the ToolError caught here.
+//   T1. The packages of this product, by their published names, are this installation's, whatever the tool's package holds, so
+//       that a ToolError thrown there is the ToolError caught here. `@goondan/types` is its package for tools.
 //   T2. Loading runs the module's code. Inline tools are loaded into the host; isolated ones only in their child.
 //   T3. A module that cannot be used is a mistake of its bundle: a CGError whose message names the entry, never a stack.
 //   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
@@ -14,7 +14,7 @@
 import { access, realpath } from "node:fs/promises";
 import { createRequire, getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf } from "@tessera/protocol";
+import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
 import { runForeign, stackOf } from "@tessera/tool/run";
 import { createJiti } from "jiti";
@@ -85,16 +85,21 @@ export function keptTransformed(): string | undefined {
   return compiled === undefined ? undefined : join(dirname(compiled), "transformed");
 }
 
-/** Getters, because most tools import only types and need not wait for the package (T1). */
+/** T1. Getters, because most tools import only types and need not wait for a package. */
 const requireOwn = createRequire(import.meta.url);
-const OWN_MODULES: Record<string, unknown> = {
-  get "@goondan/types"() {
-    return requireOwn("@tessera/tool");
-  },
-  get "@tessera/tool"() {
-    return requireOwn("@tessera/tool");
-  },
-};
+const OWN_NAMES = [
+  PACKAGES.tool,
+  PACKAGES.client,
+  PACKAGES.main,
+  ...SUBPATHS.map((path) => `${PACKAGES.main}/${path}`),
+];
+const OWN_MODULES: Record<string, unknown> = Object.defineProperties(
+  {},
+  Object.fromEntries([
+    ["@goondan/types", { get: () => requireOwn(PACKAGES.tool) }],
+    ...OWN_NAMES.map((name) => [name, { get: () => requireOwn(name) }]),
+  ]),
+);
 
 async function nearestTsconfig(from: string, root: string): Promise<string | null> {
   for (let directory = from; ; directory = dirname(directory)) {
