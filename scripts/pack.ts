@@ -8,7 +8,7 @@ import { packPackages } from "./release/pack.ts";
 import { ROOT } from "./release/workspace.ts";
 
 const OUT = join(ROOT, "dist");
-const packed = packPackages(buildPackages(OUT), join(OUT, "tarballs"));
+const packed = packPackages(await buildPackages(OUT), join(OUT, "tarballs"));
 for (const { plan, tarball, packedBytes, unpackedBytes, fileCount } of packed) {
   const sizes = [
     { what: "packed", kb: kilobytes(packedBytes), max: plan.packedKbMax },

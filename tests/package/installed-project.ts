@@ -71,7 +71,7 @@ export function emptyDirectory(): string {
 /** The environment of somebody who has npm and this Node, and for whom the packages are published. */
 export async function userEnvironment(node: string = process.execPath): Promise<Record<string, string>> {
   const { base, registry } = inject("installation");
-  await once("published", () => publish(base));
+  await once("published", async () => await publish(base));
   const bin = join(base, `bin-${createHash("sha256").update(node).digest("hex").slice(0, 8)}`);
   await once(basename(bin), () => {
     mkdirSync(bin);
@@ -89,8 +89,8 @@ export async function userEnvironment(node: string = process.execPath): Promise<
   };
 }
 
-function publish(base: string): void {
-  for (const { plan, directory, tarball } of packPackages(buildPackages(join(base, "built")), base)) {
+async function publish(base: string): Promise<void> {
+  for (const { plan, directory, tarball } of packPackages(await buildPackages(join(base, "built")), base)) {
     const manifest = JSON.parse(readFileSync(join(directory, "package.json"), "utf8")) as Published["manifest"];
     const integrity = `sha512-${createHash("sha512").update(readFileSync(tarball)).digest("base64")}`;
     const published: Published = { manifest, tarball: basename(tarball), integrity };
@@ -99,7 +99,7 @@ function publish(base: string): void {
 }
 
 /** Does it in the first process of the run that comes here; the others wait for it (I1). */
-async function once(name: string, work: () => void): Promise<void> {
+async function once(name: string, work: () => void | Promise<void>): Promise<void> {
   const { base } = inject("installation");
   const [begun, done, failed] = ["begun", "done", "failed"].map((mark) => join(base, `${name}.${mark}`)) as [
     string,
@@ -116,7 +116,7 @@ async function once(name: string, work: () => void): Promise<void> {
     return;
   }
   try {
-    work();
+    await work();
   } catch (error) {
     writeFileSync(failed, String(error));
     throw error;

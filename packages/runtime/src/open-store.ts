@@ -9,15 +9,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PgliteDatabase, Snapshot } from "@tessera/engines/pglite";
-import {
-  checkSchema,
-  type Database,
-  MIGRATED_COPY,
-  type MigrateResult,
-  migrate,
-  prepareCopies,
-  SCHEMA_DIGEST,
-} from "@tessera/kernel";
+import { checkSchema, type Database, MIGRATED_COPY, type MigrateResult, migrate } from "@tessera/kernel";
+import { makePreparedStore, PREPARED_STORE_KEY } from "./prepared-store.ts";
 import { damagedStore, isFileError, missingStore, storeError } from "./store-error.ts";
 import { type StorePlace, storePlace } from "./store-place.ts";
 
@@ -118,18 +111,9 @@ async function bringToSchema(
 
 /** O2. A cache that cannot be written costs time and is no reason to fail. */
 async function preparedSnapshot(onWarning: StoreOptions["onWarning"]): Promise<Snapshot | null> {
-  const { cachedSnapshot, openPglite } = await import("@tessera/engines/pglite");
-  const make = async () => {
-    const database = await openPglite();
-    try {
-      await prepareCopies(database);
-      return await database.dumpSnapshot();
-    } finally {
-      await database.close();
-    }
-  };
+  const { cachedSnapshot } = await import("@tessera/engines/pglite");
   try {
-    return await cachedSnapshot(`schema-${SCHEMA_DIGEST.slice(0, 24)}`, make);
+    return await cachedSnapshot(PREPARED_STORE_KEY, makePreparedStore);
   } catch (error) {
     if (!isFileError(error)) throw error;
     onWarning(`the cache of prepared stores is not usable (${error.message}); set TESSERA_CACHE_DIR to one that is`);

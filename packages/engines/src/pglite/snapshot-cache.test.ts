@@ -1,8 +1,9 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { afterEach, describe, expect, it, vi } from "vitest";
-import { cachedSnapshot } from "./snapshot-cache.ts";
+import { cachedSnapshot, compressedSnapshot } from "./snapshot-cache.ts";
 
 describe("the cache of prepared stores", () => {
   afterEach(() => void vi.unstubAllEnvs());
@@ -16,6 +17,24 @@ describe("the cache of prepared stores", () => {
       expect([...(await cachedSnapshot("k", make))]).toEqual([1, 2, 3]);
       expect(make).toHaveBeenCalledTimes(1);
       expect(readdirSync(join(directory, "new"))).toHaveLength(1);
+    } finally {
+      rmSync(directory, { recursive: true });
+    }
+  });
+
+  it("takes the snapshot that the build brought along, keeps it, and makes one of another key", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "tessera-cache-"));
+    vi.stubEnv("TESSERA_CACHE_DIR", join(directory, "cache"));
+    const brought = pathToFileURL(`${directory}/`);
+    try {
+      const { name, content } = await compressedSnapshot("k", new Uint8Array([7, 8]));
+      writeFileSync(join(directory, name), content);
+      const make = vi.fn(async () => new Uint8Array([9]));
+      expect([...(await cachedSnapshot("k", make, brought))]).toEqual([7, 8]);
+      rmSync(join(directory, name));
+      expect([...(await cachedSnapshot("k", make, brought))]).toEqual([7, 8]);
+      expect(make).not.toHaveBeenCalled();
+      expect([...(await cachedSnapshot("l", make, brought))]).toEqual([9]);
     } finally {
       rmSync(directory, { recursive: true });
     }
