@@ -2,7 +2,8 @@
 //
 // Each refusal is compared with the whole store: only an audit row or a dead letter may be new.
 
-import { startToolService, type ToolService } from "@tessera/executor";
+import { startToolService } from "@tessera/executor";
+import type { CommandService } from "@tessera/kernel";
 import { HEADERS, parseToolCommand } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import type { ToolInvocation, ToolRunner } from "@tessera/tool";
@@ -11,7 +12,7 @@ import { changedTables, rowsDigest } from "../fuzz/rows-digest.ts";
 import { CallWorld, type CommittedCall } from "./call-world.ts";
 
 let world: CallWorld;
-let service: ToolService;
+let service: CommandService;
 const ran: ToolInvocation[] = [];
 const runner: ToolRunner = {
   run: async (invocation) => {

@@ -16,7 +16,7 @@ export {
   type ShellOptions,
   type ShellStatus,
 } from "./builtins/index.ts";
-export { type CallPort, type RunCallOptions, type RunCallOutcome, runCall } from "./calls/run-call.ts";
+export { type RunCallOptions, runCall } from "./calls/run-call.ts";
 export { connectEdge, type EdgeClient, type EdgeOptions } from "./edge/edge-client.ts";
 export { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "./edge/edge-executor.ts";
 export { readBundleFiles } from "./loader/bundle-files.ts";
@@ -39,5 +39,5 @@ export {
 export type { ToolEnvironment } from "./placements/environment.ts";
 export { createIsolatedHost, type IsolatedHost, type IsolatedHostOptions } from "./placements/isolated-host.ts";
 export { createToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
-export { startToolService, type ToolService, type ToolServiceOptions } from "./service/tool-service.ts";
+export { startToolService, type ToolServiceOptions } from "./service/tool-service.ts";
 export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";

@@ -24,11 +24,11 @@ export function holdLease(
   options: {
     readonly port: Pick<ExecutorPort, "renewCall">;
     readonly clock: Clock;
-    readonly leaseMs?: number;
+    readonly leaseMs?: number | undefined;
     /** When the call was asked for, by the clock's monotonicMs (L2). */
     readonly askedAtMs: number;
     /** The host is going away. */
-    readonly stopping?: AbortSignal;
+    readonly stopping?: AbortSignal | undefined;
   },
 ): CallLease {
   const { clock, port, leaseMs = LEASE_MS, stopping } = options;

@@ -7,15 +7,15 @@ import type { Effect, Json, JsonObject, Rejected } from "./outcome-parts.ts";
 export interface OpenRequest {
   readonly project_id: string;
   readonly tool_call_id: string;
-  readonly tool_call_card_id?: string;
-  readonly ticket?: string;
+  readonly tool_call_card_id?: string | undefined;
+  readonly ticket?: string | undefined;
   /** Only for a caller whose right to this target was checked outside (an executor key). */
-  readonly target?: string;
+  readonly target?: string | undefined;
   readonly executor: string;
-  readonly claim_id?: string;
-  readonly lease_ms?: number;
-  readonly known_digest?: string;
-  readonly principal?: string;
+  readonly claim_id?: string | undefined;
+  readonly lease_ms?: number | undefined;
+  readonly known_digest?: string | undefined;
+  readonly principal?: string | undefined;
 }
 
 export interface OpenedCall {
@@ -75,7 +75,7 @@ export interface CallHold {
   readonly project_id: string;
   readonly tool_call_id: string;
   readonly capability: string;
-  readonly principal?: string;
+  readonly principal?: string | undefined;
 }
 
 export type RenewOutcome =

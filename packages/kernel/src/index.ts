@@ -61,6 +61,7 @@ export * from "./ports.ts";
 export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
 export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";
 export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads, TurnPlace } from "./reads.ts";
+export { LATE_CODES } from "./refused-commands.ts";
 export {
   type AgentRecord,
   type RegistryPort,
@@ -70,6 +71,7 @@ export {
 } from "./registry-port.ts";
 export { type Repetition, repeatEvery } from "./repeat-every.ts";
 export { type PatientReport, reportPatiently } from "./report-patiently.ts";
+export { type ClaimedCall, type CommandService, type ServeCommandsOptions, serveCommands } from "./serve-commands.ts";
 export { shownTime } from "./shown-time.ts";
 export type {
   ActivityReport,
@@ -93,6 +95,7 @@ export { type TurnBell, turnBell } from "./turn-bell.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";
+export { type CallEnd, type CallPort, type WorkOnCallOptions, workOnCall } from "./work-on-call.ts";
 export { WorkSlots } from "./work-slots.ts";
 export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work-source.ts";
 export { keepWorkerAlive, type WorkerLease } from "./worker-lease.ts";

@@ -44,10 +44,10 @@ type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
   );
 
 export interface DeadLetter {
-  readonly project_id?: string;
-  readonly correlation_id?: string;
+  readonly project_id?: string | undefined;
+  readonly correlation_id?: string | undefined;
   readonly reason: string;
-  readonly detail?: JsonObject;
+  readonly detail?: JsonObject | undefined;
 }
 
 export interface RegistryPort {

@@ -25,9 +25,8 @@ import {
   readCredentialGrant,
   type ShellOptions,
   startToolService,
-  type ToolService,
 } from "@tessera/executor";
-import type { WhileAtWork } from "@tessera/kernel";
+import type { CommandService, WhileAtWork } from "@tessera/kernel";
 import { isJsonObject, parseTargetSubject } from "@tessera/protocol";
 import {
   type RegisteredTool,
@@ -87,7 +86,7 @@ export interface ToolHost {
   readonly builtinNames: readonly string[];
   /** Offers built-in tools in the project, by name: those that an agent of it refers to. */
   offerBuiltins(toolNames: readonly string[]): Promise<void>;
-  readonly services: readonly ToolService[];
+  readonly services: readonly CommandService[];
   readonly targets: readonly string[];
   isHosted(toolName: string): boolean;
   /** Lets tools that extensions registered be run here, too. */
@@ -158,7 +157,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
       offered.map(({ definition }) => definition),
     ); // H1
     const targets = options.serve === false ? [] : servedTargets(loaded, options.openApiTargets ?? OPENAPI_TARGETS);
-    const services: ToolService[] = [];
+    const services: CommandService[] = [];
     closing.push(async () => void (await Promise.all(services.map((service) => service.stop(stopOptions)))));
     for (const [target, versions] of targets) {
       services.push(

@@ -50,9 +50,9 @@ export interface ToolLogEntry {
 
 export interface RunOptions {
   readonly signal: AbortSignal;
-  readonly runtime?: AgentToolRuntime;
-  readonly onLog?: (entry: ToolLogEntry) => void;
-  readonly onProgress?: (update: ToolProgress) => void;
+  readonly runtime?: AgentToolRuntime | undefined;
+  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  readonly onProgress?: ((update: ToolProgress) => void) | undefined;
 }
 
 export interface ToolRunner {

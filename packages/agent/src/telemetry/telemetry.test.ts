@@ -14,7 +14,8 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
-import { startToolService, type ToolService } from "@tessera/executor";
+import { startToolService } from "@tessera/executor";
+import type { CommandService } from "@tessera/kernel";
 import { type Pmo, startPmo } from "@tessera/pmo";
 import type { ToolContext } from "@tessera/tool";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -30,7 +31,7 @@ const numbers = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
 const reader = new PeriodicExportingMetricReader({ exporter: numbers, exportIntervalMillis: 3_600_000 });
 let fx: AgentFixture;
 let pmo: Pmo;
-let service: ToolService;
+let service: CommandService;
 let root: { trace_id?: string; span_id?: string } = {};
 
 beforeAll(async () => {

@@ -8,10 +8,10 @@
 //   X5. A lease runs from when its call was taken, and the answer to a long poll does not say when that was. Where it may be
 //       a third of the lease ago, the lease is renewed first, and a call that is no longer ours is not run.
 
-import { askPatiently, type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
+import { askPatiently, type CallEnd, type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
 import { BATCH_ITEMS_MAX, LEASE_MS } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
-import { type RunCallOutcome, runCall } from "../calls/run-call.ts";
+import { runCall } from "../calls/run-call.ts";
 import type { EdgeClient } from "./edge-client.ts";
 import { edgeRuntime } from "./edge-runtime.ts";
 
@@ -29,7 +29,7 @@ export interface EdgeExecutorOptions {
   /** Instead of asking the API for other agents. */
   readonly runtimeFor?: (call: OpenedCall) => AgentToolRuntime | undefined;
   readonly onLog?: (entry: ToolLogEntry) => void;
-  readonly onEnded?: (call: OpenedCall, ended: RunCallOutcome) => void;
+  readonly onEnded?: (call: OpenedCall, ended: CallEnd) => void;
   readonly onWarning?: (warning: string) => void;
 }
 
@@ -55,7 +55,7 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
 
   async function work(call: OpenedCall, askedAtMs: number): Promise<void> {
     const held = await confirm(call, askedAtMs);
-    const ended: RunCallOutcome =
+    const ended: CallEnd =
       "lostBecause" in held ? { ended: "lost", why: held.lostBecause } : await run(call, held.sinceMs);
     options.onEnded?.(call, ended);
   }
@@ -80,15 +80,15 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
     return outcome.cancel ? { lostBecause: outcome.code } : { sinceMs };
   }
 
-  async function run(call: OpenedCall, askedAtMs: number): Promise<RunCallOutcome> {
+  async function run(call: OpenedCall, askedAtMs: number): Promise<CallEnd> {
     const runtime = options.runtimeFor?.(call) ?? edgeRuntime(edge, call);
     return await runCall(call, {
       port: edge,
       runner,
       clock,
       askedAtMs,
-      ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-      ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+      leaseMs: options.leaseMs,
+      onLog: options.onLog,
       runtime,
       stopping: letGo.signal,
       onWarning,

@@ -8,12 +8,13 @@ import {
   type Bus,
   type Clock,
   type Delivery,
+  LATE_CODES,
   listenForWork,
   type Subscription,
   type WorkSourceOptions,
 } from "@tessera/kernel";
 import { CGError, durableOfProject, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
-import { LATE_CODES } from "../calls/late-codes.ts";
+
 import type { CardBox } from "./card-box.ts";
 
 export interface ToolCommandsOptions {

@@ -2,11 +2,11 @@
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
 import { type AfterExecution, CGError, isAfterExecution, type ToolCommand } from "@tessera/protocol";
-import { type ForkJoinKernel, forkJoin } from "../batches/fork-join.ts";
-import { delegate } from "../delegation/delegate.ts";
-import { provision } from "../delegation/provision.ts";
-import { askArguments, delegateArguments, launchArguments } from "../delegation/task-arguments.ts";
-import type { ToolAnswer } from "../tool-answer.ts";
+import { type ForkJoinKernel, forkJoin } from "./batches/fork-join.ts";
+import { delegate } from "./delegation/delegate.ts";
+import { provision } from "./delegation/provision.ts";
+import { askArguments, delegateArguments, launchArguments } from "./delegation/task-arguments.ts";
+import type { ToolAnswer } from "./tool-answer.ts";
 
 export type InternalToolKernel = ForkJoinKernel & Pick<Kernel, "reads">;
 type InternalTool = (kernel: InternalToolKernel, call: OpenedCall) => Promise<ToolAnswer>;
