@@ -141,7 +141,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
     if (isEarly) endAfterAnswer(request.raw, clock);
     if (typeof payload !== "string" && !(payload instanceof Uint8Array)) return payload; // nothing, or a stream
     const size = Buffer.byteLength(payload);
-    request.heldBytes?.become(size);
+    holdAnswer(request, reply, size);
     if (size <= PIECE_BYTES) return payload;
     reply.header("content-length", size);
     return Readable.from(piecesOf(Buffer.from(payload as Buffer)), { objectMode: false });
@@ -247,6 +247,13 @@ function goneSignal({ exchange }: FastifyRequest, { raw }: FastifyReply): AbortS
 /** Each piece is asked for when the one before was taken (B4). */
 function* piecesOf(body: Buffer): Generator<Buffer> {
   for (let at = 0; at < body.byteLength; at += PIECE_BYTES) yield body.subarray(at, at + PIECE_BYTES);
+}
+
+/** B5. What only reads may still be refused when its size is known: nothing was changed for it. */
+function holdAnswer({ heldBytes, routeOptions }: FastifyRequest, { statusCode }: FastifyReply, bytes: number): void {
+  const roles = routeOptions.config?.spec?.roles ?? [];
+  if (statusCode < 400 && roles.includes("viewer")) heldBytes?.becomeWithin(bytes);
+  else heldBytes?.become(bytes);
 }
 
 /** What a body may have, before it is read: its own word, or without one the limit. */

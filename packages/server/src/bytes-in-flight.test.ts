@@ -59,4 +59,19 @@ describe("an answer that is larger than its route said", () => {
     large.become(60); // made after its connection had gone
     expect(bytes.held()).toBe(0);
   });
+
+  it("of a request that only reads is refused where there is no room for the rest, and holds no more than before", async () => {
+    const { clock, bytes } = opened();
+    const [first, second] = [await bytes.take(holder("a"), 10), await bytes.take(holder("a"), 10)];
+    first.becomeWithin(40);
+    expect(() => second.becomeWithin(11)).toThrow(expect.objectContaining({ status: 429, details: { full: "key" } }));
+    expect(bytes.held()).toBe(50);
+    second.becomeWithin(5);
+    expect(bytes.held()).toBe(45);
+    first.release();
+    second.becomeWithin(50);
+    second.release();
+    second.becomeWithin(60); // its connection had gone
+    expect([bytes.held(), clock.pending]).toEqual([0, 0]);
+  });
 });

@@ -4,8 +4,9 @@
 //       answer is made, its real size is held instead, until the system has taken it or the connection is gone.
 //   F2. Of one key, one project, one address and in all (shares.ts). What does not fit waits for WAIT_MS at most: others may
 //       just be working. Then it is refused, 429 where its own are in the way, 503 where everybody's are.
-//   F3. An answer that turns out larger than its route said is held all the same: it was made, and what it did is done. The next
-//       one is refused.
+//   F3. An answer that turns out larger than its route said needs room for the rest. One that only reads is refused where there is
+//       none: many at once would hold many times what was taken for them. One of a request that changed something is held all
+//       the same, because what it did is done; the next one is refused.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { HttpRefusal } from "./problem.ts";
@@ -19,8 +20,10 @@ export interface BytesInFlight {
 }
 
 export interface HeldBytes {
-  /** Holds this much instead (F1, F3). */
+  /** Holds this much instead, whatever others hold (F1, F3). */
   become(bytes: number): void;
+  /** The same, where there is room for it; else throws 429 or 503 (F3). */
+  becomeWithin(bytes: number): void;
   release(): void;
 }
 
@@ -76,6 +79,13 @@ export function createBytesInFlight(
     };
     return {
       become,
+      becomeWithin(next) {
+        const more = Math.max(0, next - own);
+        const full = isReleased ? null : shares.take(holder, more);
+        if (full !== null) throw tooMuch(full);
+        if (!isReleased) own += more;
+        become(next);
+      },
       release() {
         become(0);
         isReleased = true;

@@ -22,9 +22,9 @@ interface World {
   readonly port: number;
   readonly clock: VirtualClock;
   readonly bytes: BytesInFlight;
-  /** Pieces of the stream that were asked for, streams that ended, large answers that were made. */
-  readonly seen: { pulled: number; ended: number; made: number };
-  /** Answers the slow requests. */
+  /** Pieces of the stream that were asked for, streams that ended, large answers that were made, understated ones that were asked for. */
+  readonly seen: { pulled: number; ended: number; made: number; asked: number };
+  /** Answers the slow and the understated requests. */
   endSlow(): void;
 }
 
@@ -35,7 +35,7 @@ afterEach(async () => {
 
 async function open(limits: Partial<ServerLimits> = {}, proxies: readonly string[] = []): Promise<World> {
   const clock = new VirtualClock();
-  const seen = { pulled: 0, ended: 0, made: 0 };
+  const seen = { pulled: 0, ended: 0, made: 0, asked: 0 };
   const gate = Promise.withResolvers<void>();
   async function* endless(): AsyncGenerator<string> {
     try {
@@ -58,6 +58,14 @@ async function open(limits: Partial<ServerLimits> = {}, proxies: readonly string
       ...{ ...common, id: "getLarge", path: "/large", answerBytes: LARGE.length },
       async handle() {
         seen.made += 1;
+        return { status: 200, body: LARGE, headers: { "content-type": "text/plain" } };
+      },
+    },
+    {
+      ...{ ...common, id: "listLarge", path: "/understated", roles: ["viewer", "admin"] },
+      async handle() {
+        seen.asked += 1;
+        await gate.promise;
         return { status: 200, body: LARGE, headers: { "content-type": "text/plain" } };
       },
     },
@@ -245,6 +253,32 @@ describe("an answer that is not read", () => {
     for (const client of clients) client.resume();
     await waitFor(() => world.bytes.held() === 0, { what: "everything to be read" });
     expect((await ask(world, "/small", "viewer/p1")).status).toBe(200);
+  });
+
+  it("whose size its route did not say is refused where there is no room for it, and the bound of its key holds", async () => {
+    const bytesPerKeyMax = 3.5 * LARGE.length;
+    const world = await open({ bytesPerKeyMax });
+    const clients = Array.from({ length: 20 }, () => dial(world));
+    const statuses: string[] = [];
+    let heldMax = 0;
+    for (const client of clients) {
+      client.once("data", (data) => {
+        client.pause();
+        heldMax = Math.max(heldMax, world.bytes.held());
+        statuses.push(data.toString("latin1", 9, 12));
+      });
+      client.write(get("/understated", "viewer/p1"));
+      client.resume();
+    }
+    await waitFor(() => world.seen.asked === 20, { what: "twenty requests" });
+    world.endSlow();
+    await waitFor(() => statuses.length === 20, { what: "twenty answers" });
+    expect(statuses.filter((status) => status === "429")).toHaveLength(17);
+    expect(heldMax).toBeLessThanOrEqual(bytesPerKeyMax);
+    expect((await ask(world, "/small", "viewer/p2")).status).toBe(200);
+    for (const client of clients) client.resume();
+    await waitFor(() => world.bytes.held() === 0, { what: "everything to be read" });
+    expect((await (await ask(world, "/understated", "viewer/p1")).text()).length).toBe(LARGE.length);
   });
 
   it("holds no more than the bound of all, whatever keys and projects ask, and leaves the reserve to newcomers", async () => {
