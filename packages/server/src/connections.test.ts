@@ -1,5 +1,7 @@
 // Connections over real sockets: answers that are not read, addresses that take too many, pipelining. Time is the test's.
 
+import { EventEmitter } from "node:events";
+import type { Server } from "node:http";
 import { connect, type Socket } from "node:net";
 import { SeededIds, VirtualClock, waitFor } from "@tessera/testkit";
 import type { FastifyInstance } from "fastify";
@@ -7,7 +9,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { buildApp } from "./build-app.ts";
 import { type BytesInFlight, createBytesInFlight, WAIT_MS } from "./bytes-in-flight.ts";
 import { createClientAddresses } from "./client-address.ts";
-import { PIPELINED_MAX, STALL_MS } from "./connections.ts";
+import { PIPELINED_MAX, SLOWEST_BYTES_PER_S, STALL_MS, watchConnections } from "./connections.ts";
 import { createHostGuard } from "./host-guard.ts";
 import type { RouteSpec } from "./route-spec.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
@@ -210,6 +212,30 @@ describe("an answer that is not read", () => {
       await world.clock.advance(5_000);
     }
     await connectionsAre(world, 0);
+  });
+
+  it.each([
+    { bytesPerS: SLOWEST_BYTES_PER_S - 1_024, isCut: true },
+    { bytesPerS: SLOWEST_BYTES_PER_S + 1_024, isCut: false },
+  ])("of which $bytesPerS bytes are taken in a second is cut: $isCut", async ({ bytesPerS, isCut }) => {
+    const clock = new VirtualClock();
+    const server = new EventEmitter();
+    const watch = watchConnections(server as Server, {
+      ...{ clock, addresses: createClientAddresses(), limits: SERVER_LIMITS },
+    });
+    closers.push(() => watch.close());
+    const socket = Object.assign(new EventEmitter(), {
+      ...{ remoteAddress: "192.0.2.1", bytesWritten: LARGE.length, writableLength: LARGE.length, destroyed: false },
+      destroy() {
+        this.destroyed = true;
+      },
+    });
+    server.emit("connection", socket);
+    for (let s = 0; s < 5 * (STALL_MS / 1_000) && !socket.destroyed; s += 1) {
+      await clock.advance(1_000);
+      socket.writableLength -= bytesPerS;
+    }
+    expect(socket.destroyed).toBe(isCut);
   });
 
   it("and is taken steadily goes through whole", async () => {
