@@ -1,6 +1,6 @@
 // `tessera doctor` on real servers, and without any.
 
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openApi, openNode, openStore } from "@tessera/runtime";
@@ -10,6 +10,7 @@ import { type Ran, ROOT, runTessera, STACK_TRACE } from "./run-tessera.ts";
 
 /** Each test runs the whole command, some several times. */
 const SLOW_MS = 120_000;
+const ROLES_SQL = readFileSync(join(ROOT, "deploy/roles.sql"), "utf8");
 const quiet = { onWarning: () => {}, onFatal: () => {} };
 let directory = "";
 let postgres: PostgresServer;
@@ -122,6 +123,20 @@ describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
     expect(named(after, "jetstream")).toMatchObject([{ status: "ok" }]);
     expect(named(after, "login")).toMatchObject([{ status: "warn", found: "the server lets in whoever connects" }]);
     expect(named(after, "role")).toHaveLength(1);
+  });
+
+  it("warns where a transaction of a tool's login could outlive its session", async () => {
+    const server = await startPostgres({ settings: { max_prepared_transactions: "2" } });
+    try {
+      const { url } = server;
+      const store = await openStore({ postgres: url, migrate: "yes", ...quiet });
+      await store.database.script(`${ROLES_SQL}; create role prepares_tool login in role tessera_tool`);
+      await store.close();
+      const [watchdog] = named(await doctor(["--postgres", url]), "watchdog");
+      expect(watchdog).toMatchObject({ status: "warn", found: expect.stringContaining("max_prepared_transactions") });
+    } finally {
+      await server.stop("immediate");
+    }
   });
 
   it("that are away exits 4 and tells no password", async () => {

@@ -12,6 +12,8 @@ export interface ServerFacts extends Row {
   readonly clock_ms: number;
   readonly role_name: string;
   readonly is_superuser: boolean;
+  /** Whether a transaction may outlive its session (PREPARE TRANSACTION), with what it has locked. */
+  readonly may_prepare: boolean;
 }
 
 export interface RoleRights extends Row {

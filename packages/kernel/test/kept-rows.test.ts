@@ -434,6 +434,25 @@ if (needsRoles) {
       );
     });
 
+    it("ends a tool's transaction that wrote nothing when it is older than a statement may be: it keeps dead rows from being removed", {
+      timeout: 60_000,
+    }, async () => {
+      const idle = (role: "tool" | "worker" | "api_ro") =>
+        keepOpen(databaseOf(role), async (tx) => {
+          await tx.query("set transaction isolation level repeatable read");
+          await tx.query("select 1");
+        });
+      const [old, ...spared] = [await idle("tool"), await idle("worker"), await idle("api_ro")];
+      const [pinned] = await fx.query("select backend_xmin is not null as there from pg_stat_activity where pid = $1", [
+        old.pid,
+      ]);
+      expect(pinned?.there).toBe(true);
+      expect((await watch(1, 60_000))?.ended).toEqual([]);
+      expect((await watch(1, 1))?.ended?.map((each) => each.login)).toEqual([login("tool")]);
+      await expect(old.release()).rejects.toThrow();
+      for (const each of spared) await each.release();
+    });
+
     it("lets a worker's statement run for its time, and a tool's for that of a transaction", {
       timeout: 60_000,
     }, async () => {

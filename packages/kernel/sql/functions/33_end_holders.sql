@@ -10,7 +10,8 @@
 --   H2. Only in a transaction that is older than the limit and has written or locked something: rows (then it has a number), or a whole
 --       table. A statement that is running, or waits for a lock, may be a slow one: it has statement_ms, save that a tool's login has
 --       none that takes long. Waiting excuses nothing: two sessions could wait for one another in short tries for as long as they
---       like, and keep their rows.
+--       like, and keep their rows. A tool's that wrote nothing is ended, too, once it is older than statement_ms: what it may see keeps
+--       rows that were updated since from being removed, and those of calls are updated at every step.
 --   H3. It runs with the rights of l0's owner, who needs pg_read_all_stats and pg_signal_backend (deploy/roles.sql grants them).
 --   H4. Notifications lie on the server's disk until everybody who listens has read them, every login may send them (NOTIFY has no
 --       right), and a full queue refuses those of all. Who listens cannot be seen. So while more than queue_share of the queue is
@@ -55,6 +56,7 @@ begin
                   or a.xact_start < clock_timestamp()
                      - case when a.state <> 'active' or w.is_tool then idle_ms else greatest(idle_ms, statement_ms) end * interval '1 millisecond'
                  and (is_queue_taken or a.backend_xid is not null
+                      or w.is_tool and a.xact_start < clock_timestamp() - greatest(idle_ms, statement_ms) * interval '1 millisecond'
                       or exists (select 1 from pg_locks l where l.pid = a.pid and l.granted and l.locktype = 'relation'
                                     and l.mode in ('ShareLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock'))))
          offset 0) s

@@ -3,7 +3,8 @@
 -- name: doctor_server
 select current_setting('server_version_num')::int as version,
   (extract(epoch from clock_timestamp()) * 1000)::float8 as clock_ms,
-  current_user::text as role_name, rolsuper as is_superuser
+  current_user::text as role_name, rolsuper as is_superuser,
+  current_setting('max_prepared_transactions')::int > 0 as may_prepare
 from pg_roles where rolname = current_user;
 
 -- name: doctor_rights

@@ -48,7 +48,7 @@ export async function databaseChecks(database: Database, name: string): Promise<
   if (migrations.status === "fail") return checks;
   const functions = await functionsCheck(reads);
   checks.push(functions);
-  if (isServer && functions.status !== "fail") checks.push(...(await watchdogChecks(reads)));
+  if (isServer && functions.status !== "fail") checks.push(...(await watchdogChecks(reads, server)));
   return checks;
 }
 
@@ -78,10 +78,16 @@ async function rightsCheck(
 }
 
 /** Nothing where this role may not ask, or no login could keep a row locked. */
-async function watchdogChecks(reads: DoctorReads): Promise<Check[]> {
+async function watchdogChecks(reads: DoctorReads, { may_prepare }: Pick<ServerFacts, "may_prepare">): Promise<Check[]> {
   try {
     const { may, needed } = await reads.watchdog();
     if (!needed) return [];
+    if (may && may_prepare) {
+      const found =
+        "max_prepared_transactions is not 0: a tool's login can leave rows locked without a session that could be ended";
+      const fix = "Set max_prepared_transactions to 0, PostgreSQL's default, or look into pg_prepared_xacts.";
+      return [store.warn("watchdog", found, fix)];
+    }
     if (may) return [store.ok("watchdog", "sessions that keep rows locked are ended by the sweeper")];
     const fix = "Run deploy/roles.sql as a superuser; until then end such sessions yourself (pg_terminate_backend).";
     return [store.warn("watchdog", NO_WATCHDOG, fix)];
