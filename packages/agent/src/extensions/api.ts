@@ -47,7 +47,8 @@ export interface LayerOptions {
 
 export interface ExtensionModule {
   readonly name: string;
-  register(api: ExtensionApi, config: JsonValue): void | Promise<void>;
+  /** `config`: undefined where nothing configures it. */
+  register(api: ExtensionApi, config?: JsonValue): void | Promise<void>;
   /** Where the profile gives none. */
   readonly config?: JsonValue;
   /** Of all its layers, and for an extension that cannot be registered; absent: each layer's own. */

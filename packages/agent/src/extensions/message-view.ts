@@ -4,7 +4,8 @@
 //   W2. What is handed out are copies: the only way to change the conversation is an event.
 //   W3. Notes that the projection puts in for providers are not part of it: no event could name them.
 //   W4. An answer to a request that was not waited for carries Goondan's metadata (`__goondanInterAgentResponse`), and the response
-//       as an object, until an extension replaces it.
+//       as an object, until an extension replaces it. Extensions that measure messages go through the parts of what is no text, so
+//       this object can be gone through, too: as one part of text.
 
 import { isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { CoreMessage, Message, MessageSource } from "@tessera/tool";
@@ -24,7 +25,7 @@ export function conversationOf(
   const next = () => messagesOf(session);
   return {
     get baseMessages() {
-      return structuredClone([...baseMessages]);
+      return baseMessages.map(copyOf);
     },
     get events() {
       return eventsOf(session.cards.slice(begun), next());
@@ -91,26 +92,38 @@ function sourceOf({ card_id, type, metadata }: TranscriptCard, message: ModelMes
   return type === "task.instruction" ? { type: "user" } : { type: "system" };
 }
 
+/** W2 */
+function copyOf(message: Message): Message {
+  const copy = structuredClone(message);
+  asParts(copy.data.content);
+  return copy;
+}
+
 /** W4 */
 function answered(id: string, { content, metadata }: TranscriptCard, createdAt: Date, self: string): Message {
   const data: JsonObject = isJsonObject(content.data) ? content.data : {};
   const request: JsonObject = isJsonObject(metadata.request) ? metadata.request : {};
   const error = isJsonObject(data.error) ? data.error : null;
   const text = (value: unknown, key: string) => (typeof value === "string" ? { [key]: value } : {});
+  const kind = "inter_agent_response";
+  const between = {
+    requestId: String(metadata.correlation_id ?? metadata.answer_of ?? id),
+    fromAgentId: String(metadata.agent_name ?? "agent"),
+    toAgentId: self,
+    status: error === null ? "ok" : data.status === "timeout" ? "timeout" : "error",
+  };
+  const given = error === null ? { response: data.text ?? data.data ?? null } : { error };
   return {
     id,
-    data: { role: "user", content: error === null ? { response: data.text ?? data.data ?? null } : { error } },
+    data: { role: "user", content: asParts({ type: kind, ...between, ...given }) },
     metadata: {
       [INTER_AGENT_RESPONSE]: {
-        kind: "inter_agent_response",
+        kind,
         version: 1,
-        requestId: String(metadata.correlation_id ?? metadata.answer_of ?? id),
+        ...between,
         requestEventId: String(request.event_id ?? metadata.correlation_id ?? id),
         ...text(metadata.deliverable_card_id, "responseEventId"),
-        fromAgentId: String(metadata.agent_name ?? "agent"),
-        toAgentId: self,
         async: true,
-        status: error === null ? "ok" : data.status === "timeout" ? "timeout" : "error",
         receivedAt: createdAt.toISOString(),
         ...text(request.event_type, "requestEventType"),
         ...(isJsonObject(request.event) ? { requestMetadata: request.event } : {}),
@@ -121,4 +134,13 @@ function answered(id: string, { content, metadata }: TranscriptCard, createdAt: 
     createdAt,
     source: { type: "user" },
   };
+}
+
+/** W4. As JSON, and to whoever looks at its keys, it is the object alone. */
+function asParts<T>(content: T): T {
+  if (!isJsonObject(content)) return content;
+  const said = content.response ?? content.error ?? null;
+  const text = typeof said === "string" ? said : JSON.stringify(said);
+  const parts = () => [{ type: "text", text }].values();
+  return Object.defineProperty(content, Symbol.iterator, { value: parts, enumerable: false });
 }

@@ -99,7 +99,7 @@ export async function registerExtension(
   };
   try {
     await inTime(
-      runForeign(world.foreignOf(name), () => module.register(api, config)),
+      runForeign(world.foreignOf(name), () => module.register(api, config ?? undefined)), // so that a default of its parameter counts
       world.clock,
     );
   } catch (error) {

@@ -20,7 +20,7 @@ export function builtinOf<T extends Readonly<Record<string, JsonValue>>>(spec: B
   const { name, fields, onError, register } = spec;
   return {
     name,
-    register: (api, config) => register(api, readConfig(config, fields)),
+    register: (api, config) => register(api, readConfig(config ?? null, fields)),
     checkConfig: (config) => void readConfig(config, fields),
     ...(onError === undefined ? {} : { onError }),
   };
