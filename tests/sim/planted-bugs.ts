@@ -217,6 +217,35 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
   },
+  {
+    name: "drop_earlier_turn",
+    foundBy: 37,
+    says: "a turn that was stopped is left out of what the turns behind it remember",
+    replaced: [
+      {
+        fn: "conversation",
+        from: "a.turn_number between first and last order by",
+        to: "a.turn_number between first and last and a.status <> 'canceled' order by",
+      },
+    ],
+  },
+  {
+    name: "double_async_answer",
+    foundBy: 5,
+    says: "an answer that was not waited for becomes two cards, and its row says that it was taken once",
+    replaced: [
+      {
+        fn: "answer_cards",
+        from: "from state.inbox n\n     cross join lateral",
+        to: "from state.inbox n cross join generate_series(1, 2) twice\n     cross join lateral",
+      },
+      {
+        fn: "answer_cards",
+        from: "sha256(convert_to(n.inbox_id, 'UTF8'))",
+        to: "sha256(convert_to(n.inbox_id || twice, 'UTF8'))",
+      },
+    ],
+  },
 ];
 
 /** P4 */
