@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
 import { startToolCaller } from "../caller/tool-caller.ts";
 import { enqueueAgentTurn } from "../deploy/index.ts";
+import { createExtensionHost, type ExtensionModule } from "../extensions/index.ts";
 import { agentIdOf } from "../instance.ts";
 import type { ModelCall } from "../model-port.ts";
 
@@ -152,6 +153,50 @@ describe("an instance", () => {
       await own.ended(await own.ask("talker", "three"));
       expect(requests[3]).not.toContain("two");
       await own.expectSafe();
+    } finally {
+      await own.close();
+    }
+  });
+
+  it("is sent what its tools and extensions gave byte by byte again, by its next worker and in its next turn", async () => {
+    const own = await AgentFixture.open();
+    const unordered = { zeta: 1, "10": { b: 1, aa: [{ y: "ö", x: null }] }, ä: 2, bb: 3, a: true, "9": [] };
+    try {
+      const requests: string[][] = [];
+      own.script = ({ messages, signal, step }) => {
+        requests.push(messages.map((message) => JSON.stringify(message)));
+        if (step === 0) return { text: "so", tool_calls: [{ name: "echo__back", arguments: unordered }] };
+        if (requests.length > 2) return { text: "done" };
+        return new Promise((_, reject) => signal.addEventListener("abort", () => reject(new Error("lost"))));
+      };
+      await own.tool({ name: "echo__back", effect: "read", handler: async () => unordered } as never);
+      const notes: ExtensionModule = {
+        name: "notes",
+        register: (api) =>
+          api.pipeline.register("turn", async (ctx) => {
+            await ctx.emitMessageEvent({
+              type: "append",
+              message: { data: { role: "user", content: [{ type: "data", ...unordered }] } } as never,
+            });
+            return await ctx.next();
+          }),
+      };
+      const extensions = () =>
+        createExtensionHost({
+          ...{ extensions: [notes], kernel: own.kernel, clock: own.clock },
+          ...{ onLog: () => undefined, onWarning: (warning) => void own.warnings.push(warning) },
+        });
+      await own.define({ name: "talker", extensions: [{ name: "notes", config: null }] });
+      const worker = await own.worker({ leaseMs: 1_000, extensions: extensions() });
+      const first = await own.ask("talker", "one");
+      await own.until(() => requests.length === 2, "the model to be told the result");
+      await worker.stop({ graceMs: 1 });
+      await own.worker({ extensions: extensions() });
+      expect(await own.ended(first), own.warnings.join("\n")).toMatchObject({ status: "success" });
+      const [, told, again] = requests;
+      expect(again?.slice(0, told?.length)).toEqual(told); // behind it: what the layer of the next stretch emitted
+      await own.ended(await own.ask("talker", "two"));
+      expect(requests[3]?.slice(0, told?.length)).toEqual(told);
     } finally {
       await own.close();
     }

@@ -7,6 +7,7 @@ import { isJsonObject } from "@tessera/protocol";
 import type { ModelMessage, TextPart, ToolCallPart, ToolResultPart } from "ai";
 import type { TranscriptCard } from "./card-message.ts";
 import { type ResultOutput, resultOutput } from "./result-output.ts";
+import { inStoredOrder } from "./stored-order.ts";
 
 interface StepCall {
   readonly name: string;
@@ -41,8 +42,9 @@ export function createStep(
       const call = calls.get(callId);
       const field = card.type === "tool.call" ? "input" : "output";
       if (call === undefined || call[field] !== null) return false;
-      if (field === "input") call.input = isJsonObject(card.content.arguments) ? card.content.arguments : {};
-      else call.output = resultOutput(card.content);
+      if (field === "input")
+        call.input = isJsonObject(card.content.arguments) ? inStoredOrder(card.content.arguments) : {};
+      else call.output = resultOutput(inStoredOrder(card.content));
       step.made = null; // P1
       return true;
     },

@@ -30,6 +30,7 @@ import { shownMessage, storedEvent, type WrittenMessage } from "./message-event.
 import { createMessageFold, type FoldedMessage, openMessages, pairMessages } from "./message-fold.ts";
 import { OUTPUT_NOT_HANDED_OVER, OUTPUT_TURN_ENDED, OUTPUT_WAITING, type ResultOutput } from "./result-output.ts";
 import { createStep, type Step, stepMessages } from "./step-messages.ts";
+import { inStoredOrder } from "./stored-order.ts";
 
 /** A turn that has ended. */
 export interface EarlierTurn {
@@ -127,7 +128,7 @@ export function createTranscript(cards: TranscriptCards): Transcript {
     else if (event.event === "remove") fold.apply({ type: "remove", targetId: event.target_id });
     else {
       const written = event.message;
-      const message = shownMessage(written.data) ?? EMPTY;
+      const message = shownMessage(inStoredOrder(written.data)) ?? EMPTY;
       const entry = { id: written.id ?? card.card_id, card, written, message: () => message };
       if (event.event === "append") fold.apply({ type: "append", entry, otherId: card.card_id });
       else fold.apply({ type: "replace", targetId: event.target_id, entry, otherId: card.card_id });
