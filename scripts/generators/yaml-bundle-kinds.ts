@@ -2,6 +2,7 @@
 
 import { STEPS_PER_TURN_MAX } from "@tessera/protocol";
 import { RESERVED_TOOL_NAMES } from "@tessera/tool";
+import { API_VERSIONS } from "@tessera/tool/resources";
 import { MEMORY_CHARACTERS_MAX, MEMORY_DEFAULT, MEMORY_TURNS_MAX } from "../../packages/agent/src/profile.ts";
 import { TOOL_CALLS_MODES } from "../../packages/agent/src/resources/agent-resource.ts";
 import { PROVIDERS } from "../../packages/agent/src/resources/model-resource.ts";
@@ -9,6 +10,7 @@ import { PROMPT_BYTES_MAX } from "../../packages/agent/src/resources/prompt.ts";
 import { STEPS_MAX } from "../../packages/agent/src/resources/swarm-resource.ts";
 import type { YamlMapping, YamlSection } from "./yaml-mapping.ts";
 
+const versions = API_VERSIONS.map((version) => `\`${version}\``).join(" or ");
 const steps = `whole number, 1 to ${STEPS_MAX}`;
 
 export const HEAD: YamlSection = {
@@ -19,7 +21,7 @@ export const HEAD: YamlSection = {
       at: "the document",
       keys: "resource-head.ts ROOT_KEYS",
       fields: [
-        ["apiVersion", "`goondan.ai/v1`", "required", "The version of this format."],
+        ["apiVersion", versions, "required", "The version of this format; both mean the same."],
         ["kind", "one of the kinds below", "required", "What it is."],
         ["metadata", "mapping", "required", "What it is called."],
         ["spec", "mapping", "required", "What it does; a Package may leave it out."],
@@ -44,7 +46,7 @@ export const HEAD: YamlSection = {
 
 export const REFERENCE: YamlSection = {
   title: "References",
-  text: "A reference is written `Kind/name` or as a mapping, either of them also inside `{ref: …}`. A reference to a Tool means all of its exports, or one: `Tool/weather__forecast`. Built-in tools are in the package `@goondan/base`, also called `@tessera/base`.",
+  text: "A reference is written `Kind/name` or as a mapping, either of them also inside `{ref: …}`. A reference to a Tool means all of its exports, or one: `Tool/weather__forecast`. Built-in tools are in the package `@tessera/base`, also called `@goondan/base`.",
   mappings: [
     {
       at: "a reference",
@@ -52,8 +54,8 @@ export const REFERENCE: YamlSection = {
       fields: [
         ["kind", "text", "required", "The kind that is meant."],
         ["name", "text", "required", "Its name."],
-        ["package", "text", "this bundle", "`@goondan/base` for what is built in."],
-        ["apiVersion", "`goondan.ai/v1`", "", "May be written, and means nothing more."],
+        ["package", "text", "this bundle", "`@tessera/base` for what is built in."],
+        ["apiVersion", versions, "", "May be written, and means nothing more."],
       ],
     },
     {
@@ -113,7 +115,7 @@ export const PACKAGE: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Package
 metadata: { name: "@example/travel" }
 spec:
@@ -144,7 +146,7 @@ export const MODEL: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Model
 metadata: { name: clever }
 spec:
@@ -267,7 +269,7 @@ export const AGENT: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Agent
 metadata: { name: guide }
 spec:
@@ -277,7 +279,7 @@ spec:
   prompt: { system: You help people pack. }
   tools:
     - { ref: Tool/weather }
-    - { kind: Tool, name: bash, package: "@goondan/base" }
+    - { kind: Tool, name: bash, package: "@tessera/base" }
   allowedInternalTools: [submit_result]
   mustEndWith: [submit_result]
   maxSteps: 20
@@ -338,7 +340,7 @@ export const SWARM: YamlSection = {
       fields: [["gracePeriodSeconds", "whole number", "300", "How long a stop may take."]],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Swarm
 metadata: { name: travel }
 spec:
@@ -350,7 +352,7 @@ spec:
 
 export const EXTENSION: YamlSection = {
   title: "Extension",
-  text: 'A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. The built-in ones (`context-message`, `inter-agent-response-format`, `logging`, `message-compaction`, `message-window`, `required-tools-guard`, `tool-search`) are not in the bundle; an agent lists them as `{ kind: Extension, name: message-window, package: "@goondan/base" }`.',
+  text: 'A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. The built-in ones (`context-message`, `inter-agent-response-format`, `logging`, `message-compaction`, `message-window`, `required-tools-guard`, `tool-search`) are not in the bundle; an agent lists them as `{ kind: Extension, name: message-window, package: "@tessera/base" }`.',
   mappings: [
     {
       at: "spec",
@@ -367,7 +369,7 @@ export const EXTENSION: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Extension
 metadata: { name: guard }
 spec:

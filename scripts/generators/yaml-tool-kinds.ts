@@ -176,7 +176,7 @@ export const TOOL: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Tool
 metadata: { name: weather }
 spec:
@@ -225,7 +225,7 @@ export const API_TOOL: YamlSection = {
       ],
     },
   ],
-  example: `apiVersion: goondan.ai/v1
+  example: `apiVersion: tessera/v1
 kind: Tool
 metadata: { name: pets }
 spec:

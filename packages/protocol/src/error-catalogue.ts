@@ -197,7 +197,7 @@ export const ERROR_CATALOGUE = {
   extension_failed: { class: "Internal", http: 500, retry: "never", meaning: "An extension around a turn, a step or a tool call threw, did not answer in time or answered wrongly, so what it wraps was not let through.", todo: "Look at the worker's log for the extension's stack and correct it; an extension that only observes may have `onError: skip`." },
 
   // Configuration bundles
-  E_CONFIG_UNSUPPORTED_API_VERSION: { class: "BadRequest", http: 400, retry: "never", meaning: "`apiVersion` is not supported.", todo: "Use `goondan.ai/v1`." },
+  E_CONFIG_UNSUPPORTED_API_VERSION: { class: "BadRequest", http: 400, retry: "never", meaning: "`apiVersion` is not supported.", todo: "Use `tessera/v1`, or `goondan.ai/v1`, which means the same." },
   E_CONFIG_UNKNOWN_KIND: { class: "BadRequest", http: 400, retry: "never", meaning: "`kind` is not known.", todo: "Use a known kind." },
   E_CONFIG_INVALID_NAME: { class: "BadRequest", http: 400, retry: "never", meaning: "A resource name breaks the rule for names.", todo: "Use lower-case letters, digits and `-`, starting with a letter." },
   E_CONFIG_DUPLICATE_NAME: { class: "BadRequest", http: 400, retry: "never", meaning: "Two resources of one kind share a name.", todo: "Rename one." },

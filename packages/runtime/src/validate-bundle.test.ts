@@ -71,7 +71,7 @@ describe("a bundle", () => {
     expect(findings.find(({ file }) => file === "swarm.yaml")).toMatchObject({
       line: 1,
       column: 13,
-      expected: "goondan.ai/v1",
+      expected: "tessera/v1",
       found: '"goondan.ai/v2"',
     });
     for (const { message, file } of findings) {
@@ -207,10 +207,11 @@ describe("a bundle", () => {
     await write({
       "tessera.yaml": MODEL,
       "mine.yml": `# mine\n${MODEL}`,
+      "own.yml": MODEL.replace("goondan.ai/v1", "tessera/v1"),
       "other.yaml": "version: 1\n",
       "sub/deep.yaml": MODEL,
     });
-    expect(codes(await check())).toEqual(["warning unread_file mine.yml:2"]);
+    expect(codes(await check())).toEqual(["warning unread_file mine.yml:2", "warning unread_file own.yml:1"]);
   });
 
   it("has its settings checked: keys that are none, and values that do not fit", async () => {

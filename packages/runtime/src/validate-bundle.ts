@@ -159,7 +159,7 @@ function wholeFindings(
   const isEmpty = [tools, declared, others, mistakes, swarm.agents, swarm.models].every((list) => list.length === 0);
   const first = files[0]?.path ?? config?.file ?? ".";
   if (isEmpty) {
-    const message = "there is no resource here: a resource has apiVersion: goondan.ai/v1, a kind and a metadata.name";
+    const message = "there is no resource here: a resource has apiVersion: tessera/v1, a kind and a metadata.name";
     found.push(findingOf("warning", "no_resources", { file: first, ...START, message }));
   }
   const [agent] = swarm.agents;

@@ -3,7 +3,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { LoadedBundle } from "@tessera/executor";
-import { API_VERSION } from "@tessera/tool/resources";
+import { isApiVersion } from "@tessera/tool/resources";
 import { type Finding, findingOf } from "./validate-finding.ts";
 
 const YAML_NAME = /\.ya?ml$/;
@@ -17,7 +17,10 @@ export async function unreadFindings({ root, files }: LoadedBundle): Promise<Fin
   const found: Finding[] = [];
   for (const { name } of others.slice(0, FILES_MAX)) {
     const lines = (await readFile(join(root, name), "utf8").catch(() => "")).split("\n");
-    const at = lines.findIndex((line) => line.replaceAll(/["'\s]/g, "") === `apiVersion:${API_VERSION}`);
+    const at = lines.findIndex((line) => {
+      const [key, version] = line.replaceAll(/["'\s]/g, "").split(":");
+      return key === "apiVersion" && isApiVersion(version);
+    });
     if (at < 0) continue;
     const message = `this file holds resources and is not read: a bundle's files are named ${NAMES}`;
     found.push(findingOf("warning", "unread_file", { file: name, line: at + 1, column: 1, message }));

@@ -216,28 +216,36 @@ describe("a tool", () => {
     expectProblem(await fx.send("GET", `${TOOLS}/search?digest=x`, { key: "viewer" }), 400);
   });
 
-  it("may come as the file of a form, or as a Goondan resource", async () => {
+  it("may come as the file of a form", async () => {
     const byForm = await fx.send("POST", TOOLS, {
       key: "operator",
       ...form([{ name: "file", filename: "tool.yaml", body: definition("by_form") }]),
     });
     expect(byForm.status, byForm.text).toBe(201);
-    const goondan = `apiVersion: goondan.ai/v1
+    const listed = await fx.send("GET", TOOLS, { key: "viewer" });
+    expect(listed.body.tools.map((tool: { tool_name: string }) => tool.tool_name)).toContain("by_form");
+  });
+
+  it.each([
+    ["tessera/v1", "weather"],
+    ["goondan.ai/v1", "climate"],
+  ])("may come as a resource of %s", async (apiVersion, name) => {
+    const resource = `apiVersion: ${apiVersion}
 kind: Tool
-metadata: { name: weather }
+metadata: { name: ${name} }
 spec:
   placement: edge
   exports:
     - { name: now, description: Now., parameters: { type: object } }
     - { name: week, description: Then., parameters: { type: object } }
 `;
-    const answer = await upload(goondan);
+    const answer = await upload(resource);
     expect(answer.status, answer.text).toBe(201);
     const names = answer.body.tools.map((tool: { tool_name: string }) => tool.tool_name);
-    expect(names).toEqual(["weather__now", "weather__week"]);
+    expect(names).toEqual([`${name}__now`, `${name}__week`]);
     const listed = await fx.send("GET", TOOLS, { key: "viewer" });
     expect(listed.body.tools.map((tool: { tool_name: string }) => tool.tool_name)).toEqual(
-      expect.arrayContaining(["by_form", ...names]),
+      expect.arrayContaining(names),
     );
   });
 

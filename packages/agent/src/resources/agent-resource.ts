@@ -232,7 +232,7 @@ function readExtensions(reading: ResourceReading, spec: Mapping, world: AgentWor
 /** How to write what was meant: the built-in ones are reached by their package only. */
 function meantExtension(name: string): string | undefined {
   if (builtinExtension(name) === undefined) return undefined;
-  const reference = `{kind: Extension, name: ${name}, package: "@goondan/base"}`;
+  const reference = `{kind: Extension, name: ${name}, package: "@tessera/base"}`;
   return `there is no Extension ${shown(name)} in this bundle; the built-in one is ${reference}`;
 }
 

@@ -6,7 +6,7 @@ export const BUILTINS = ["bash__exec", "bash__script", "wait__seconds"];
 
 /** A resource with its spec written as it would stand under `spec:`, indented by two. */
 export function resource(kind: string, name: string, spec = ""): string {
-  return `apiVersion: goondan.ai/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${spec === "" ? "" : `spec:\n${spec}`}`;
+  return `apiVersion: tessera/v1\nkind: ${kind}\nmetadata:\n  name: ${name}\n${spec === "" ? "" : `spec:\n${spec}`}`;
 }
 
 export const MODEL = resource("Model", "fast", "  provider: openai\n  model: gpt-x\n");

@@ -2,7 +2,7 @@
 // function, as documents beside those of the YAML files. `tools` are the executor's to load; here only their names count.
 
 import { isJsonObject, type JsonValue, unknownField } from "@tessera/protocol";
-import { API_VERSION, type BundleResource, type Mistake, mistakeOf } from "@tessera/tool/resources";
+import { type BundleResource, isApiVersion, type Mistake, mistakeOf } from "@tessera/tool/resources";
 
 /** The module as it was imported, and its file's name. */
 export interface ConfigModule {
@@ -82,7 +82,7 @@ function refusalOf(
   kind: BundleResource["kind"],
 ): { readonly code: "E_CONFIG_SCHEMA_INVALID" | "E_CONFIG_INVALID_NAME"; readonly why: string } | null {
   const isDefined =
-    isJsonObject(value) && value.apiVersion === API_VERSION && value.kind === kind && isJsonObject(value.metadata);
+    isJsonObject(value) && isApiVersion(value.apiVersion) && value.kind === kind && isJsonObject(value.metadata);
   if (!isDefined) return { code: "E_CONFIG_SCHEMA_INVALID", why: `was not made by define${kind}` };
   const { name } = value.metadata as { readonly name?: unknown };
   if (typeof name === "string" && NAME.test(name)) return null;

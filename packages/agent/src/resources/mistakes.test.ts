@@ -17,7 +17,7 @@ describe("a mistake is told with its line and column", () => {
       "another apiVersion",
       [resource("Model", "m").replace("v1", "v2")],
       ["UNSUPPORTED_API_VERSION 1:13"],
-      "goondan.ai/v1",
+      "apiVersion must be tessera/v1, found",
     ],
     ["a name in capitals", [resource("Agent", "Main")], ["INVALID_NAME 4:9"], "Main"],
     ["a name of 64 characters", [resource("Model", "m".repeat(64))], ["INVALID_NAME 4:9"], "at most 63"],
@@ -135,7 +135,7 @@ describe("a mistake is told with its line and column", () => {
       "a reference with another apiVersion",
       [MODEL, agent("  tools:\n    - {kind: Tool, name: x, apiVersion: v9}\n")],
       ["INVALID_REF 17:7"],
-      "goondan.ai/v1",
+      "tessera/v1",
     ],
     [
       "a package nobody installed",
@@ -153,7 +153,7 @@ describe("a mistake is told with its line and column", () => {
       "a built-in without its package",
       [MODEL, agent("  tools: [Tool/bash]\n")],
       ["REF_NOT_FOUND 16:11"],
-      "@goondan/base",
+      "@tessera/base",
     ],
     [
       "an export that does not exist",
@@ -177,7 +177,7 @@ describe("a mistake is told with its line and column", () => {
       "a built-in Extension without its package",
       [MODEL, agent("  extensions: [Extension/message-window]\n")],
       ["REF_NOT_FOUND 16:16"],
-      'the built-in one is {kind: Extension, name: message-window, package: "@goondan/base"}',
+      'the built-in one is {kind: Extension, name: message-window, package: "@tessera/base"}',
     ],
     [
       "a built-in Extension that there is not",

@@ -6,12 +6,12 @@
 //   O3. A reference to a built-in names its package. The package of the bundle itself is the bundle.
 
 import { isJsonObject, type JsonValue, nearName } from "@tessera/protocol";
-import { API_VERSION, type ResourceKind, type UnreadResource } from "@tessera/tool/resources";
+import { API_VERSION, isApiVersion, type ResourceKind, type UnreadResource } from "@tessera/tool/resources";
 import { given, type ResourceReading, shown } from "./resource-reading.ts";
 
 /** The package of what comes with the product, as profiles name it. */
 export const OWN_PACKAGE = "@tessera/base";
-export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set(["@goondan/base", OWN_PACKAGE]);
+export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set([OWN_PACKAGE, "@goondan/base"]);
 
 export interface ObjectRef {
   readonly kind: ResourceKind;
@@ -62,7 +62,7 @@ export function readRef(
   if (pack !== undefined && (typeof pack !== "string" || pack === "")) {
     return refuse(`package of a reference must be text, found ${shown(pack)}`);
   }
-  if (apiVersion !== undefined && apiVersion !== API_VERSION) {
+  if (apiVersion !== undefined && !isApiVersion(apiVersion)) {
     return refuse(`apiVersion of a reference must be ${API_VERSION}, found ${shown(apiVersion)}`);
   }
   reading.refuseOthers({ value, pointer }, REF_KEYS);

@@ -14,14 +14,14 @@ import { readSwarmBundle } from "./swarm-bundle.ts";
 
 const RULES = [{ when: { agent: "planner", step: 0 }, reply: { text: "{{input}}" } }];
 
-const YAML = `apiVersion: goondan.ai/v1
+const YAML = `apiVersion: tessera/v1
 kind: Model
 metadata: {name: fast, labels: {tier: a}}
 spec:
   provider: scripted
   options: {rules: ${JSON.stringify(RULES)}}
 ---
-apiVersion: goondan.ai/v1
+apiVersion: tessera/v1
 kind: Model
 metadata: {name: big}
 spec:
@@ -31,7 +31,7 @@ spec:
   endpoint: https://models.example/v1
   capabilities: {streaming: true, toolCalling: true}
 ---
-apiVersion: goondan.ai/v1
+apiVersion: tessera/v1
 kind: Agent
 metadata: {name: planner}
 spec:
@@ -40,18 +40,18 @@ spec:
   prompt: {system: "You are {display_name}."}
   tools:
     - Tool/weather
-    - ref: {kind: Tool, name: bash, package: "@goondan/base"}
+    - ref: {kind: Tool, name: bash, package: "@tessera/base"}
   requiredTools: [{kind: Tool, name: weather__forecast}]
   allowedInternalTools: [fork_join, submit_result]
   mustEndWith: [submit_result]
   delegationPolicy: {targetTags: [research], targetProfiles: [researcher]}
 ---
-apiVersion: goondan.ai/v1
+apiVersion: tessera/v1
 kind: Agent
 metadata: {name: researcher}
 spec:
   modelConfig:
-    modelRef: {kind: Model, name: big, apiVersion: goondan.ai/v1}
+    modelRef: {kind: Model, name: big, apiVersion: tessera/v1}
     params: {temperature: 0.2, maxTokens: 100}
   tags: [research]
   workerTarget: worker_gpu
@@ -60,7 +60,7 @@ spec:
   toolCalls: sequential
   prompt: {system: ""}
 ---
-apiVersion: goondan.ai/v1
+apiVersion: tessera/v1
 kind: Swarm
 metadata: {name: team}
 spec:
@@ -127,6 +127,15 @@ describe("a bundle", () => {
     };
     expect(await required("[weather__forecast, bash__exec]")).toEqual(["weather__forecast", "bash__exec"]);
     expect(await required("[bash]")).toEqual(["bash__exec", "bash__script"]);
+  });
+
+  it("written for Goondan is the same bundle: its name of the format and of the built-in package are taken, too", async () => {
+    const goondan = (text: string) =>
+      text.replaceAll("tessera/v1", "goondan.ai/v1").replaceAll("@tessera/", "@goondan/");
+    expect(goondan(YAML)).toContain('package: "@goondan/base"');
+    const bundle = await read([goondan(YAML), goondan(WEATHER)]);
+    expect(bundle.mistakes).toEqual([]);
+    expect(profilesOf(bundle)).toEqual(profilesOf(await read([YAML, WEATHER])));
   });
 
   it("gives a profile for each agent, with its model, tools, swarm and steps", async () => {
@@ -215,7 +224,7 @@ describe("a bundle", () => {
       "  modelConfig: {modelRef: Model/fast}\n  extensions:\n    - {ref: Extension/log, config: {more: [1]}}\n" +
       "    - Extension/sees\n    - Extension/sees\n";
     const builtin =
-      "    - {ref: {kind: Extension, name: message-window, package: '@goondan/base'}, config: {maxMessages: 3}}\n";
+      "    - {ref: {kind: Extension, name: message-window, package: '@tessera/base'}, config: {maxMessages: 3}}\n";
     const bundle = await read([
       MODEL,
       resource("Agent", "a", spec + builtin),

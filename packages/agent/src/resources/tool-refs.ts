@@ -63,7 +63,7 @@ export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: Too
   const isMeant = !isBuiltin && find(world.builtinTools, ref.name) !== undefined;
   const message = isMeant
     ? `there is no Tool ${shown(ref.name)} in this bundle; the built-in one is ` +
-      `{kind: Tool, name: ${ref.name}, package: "@goondan/base"}`
+      `{kind: Tool, name: ${ref.name}, package: "@tessera/base"}`
     : isBuiltin && NOT_BUILT_IN.has(resourceOf(ref.name))
       ? `${resourceOf(ref.name)} of @goondan/base is not built in; put its module into the bundle as a Tool and refer to Tool/${ref.name}`
       : notFound(ref, [...index.keys()], isBuiltin ? [] : world.unread);

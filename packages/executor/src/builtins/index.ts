@@ -1,4 +1,4 @@
-// The built-in tools (`@goondan/base`, alias `@tessera/base`): bash, file-system, http-fetch, json-query, text-transform,
+// The built-in tools (`@tessera/base`, also called `@goondan/base`): bash, file-system, http-fetch, json-query, text-transform,
 // agents and wait.
 //
 //   I1. They run inline: none of them runs code of a model in this process. What bash runs is a process of its own.

@@ -89,7 +89,7 @@ export default {
 In YAML, in the Package of the bundle:
 
 \`\`\`yaml
-apiVersion: goondan.ai/v1
+apiVersion: tessera/v1
 kind: Package
 metadata: { name: my-bundle }
 spec:

@@ -8,7 +8,15 @@
 export type { IgnoredKey } from "./document-reading.ts";
 export { API_METHODS, type ApiMethod, type ApiOperationChoice, type ApiPlacement, apiHostOf } from "./goondan-api.ts";
 export { errorOfMistakes, type Mistake, mistakeOf, type Place } from "./place.ts";
-export { API_VERSION, METADATA_KEYS, RESOURCE_KINDS, type ResourceKind, ROOT_KEYS } from "./resource-head.ts";
+export {
+  API_VERSION,
+  API_VERSIONS,
+  isApiVersion,
+  METADATA_KEYS,
+  RESOURCE_KINDS,
+  type ResourceKind,
+  ROOT_KEYS,
+} from "./resource-head.ts";
 export {
   type BundleFile,
   type BundleResource,

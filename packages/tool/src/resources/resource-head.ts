@@ -4,7 +4,9 @@ import { isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol
 import { type DocumentReading, given, mappingAt } from "./document-reading.ts";
 import { shown } from "./place.ts";
 
-export const API_VERSION = "goondan.ai/v1";
+export const API_VERSION = "tessera/v1";
+/** The same format by either name: bundles that were written for Goondan are read as they are. */
+export const API_VERSIONS: readonly string[] = [API_VERSION, "goondan.ai/v1"];
 
 export const RESOURCE_KINDS = [
   "Package",
@@ -29,6 +31,10 @@ export const METADATA_KEYS: ReadonlySet<string> = new Set(["name", "labels", "an
 
 const NAME = /^[a-z][a-z0-9-]{0,62}$/;
 
+export function isApiVersion(value: unknown): boolean {
+  return API_VERSIONS.some((known) => known === value);
+}
+
 /** Whether a document says of itself that it is a resource; what says neither is somebody else's YAML. */
 export function isResource(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && (Object.hasOwn(value, "apiVersion") || Object.hasOwn(value, "kind"));
@@ -37,7 +43,7 @@ export function isResource(value: JsonValue): value is JsonObject {
 /** Kind and name, or null when they are not usable. Mistakes are in `reading`. */
 export function readResourceHead(reading: DocumentReading): ResourceHead | null {
   const apiVersion = given(reading.root, "apiVersion");
-  if (apiVersion !== API_VERSION) {
+  if (!isApiVersion(apiVersion)) {
     const message = `apiVersion must be ${API_VERSION}, found ${shown(apiVersion)}`;
     reading.mistake("E_CONFIG_UNSUPPORTED_API_VERSION", "/apiVersion", message);
   }

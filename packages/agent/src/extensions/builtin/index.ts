@@ -1,5 +1,5 @@
 // The extensions that come with the product (reference §15), referenced like the built-in tools:
-// `{kind: Extension, name: message-window, package: "@goondan/base"}`.
+// `{kind: Extension, name: message-window, package: "@tessera/base"}`.
 
 import { type BuiltinExtension, builtinOf } from "./builtin-extension.ts";
 import { contextMessage } from "./context-message.ts";
