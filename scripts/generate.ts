@@ -22,6 +22,7 @@ import { securityReference } from "./generators/security-reference.ts";
 import { stateReference } from "./generators/state-reference.ts";
 import { wireSchemas } from "./generators/wire-schemas.ts";
 import { yamlReference } from "./generators/yaml-reference.ts";
+import { yamlSchema } from "./generators/yaml-schema.ts";
 
 const GENERATED: readonly Generator[] = [
   functionsLog,
@@ -32,6 +33,7 @@ const GENERATED: readonly Generator[] = [
   apiClient,
   httpReference,
   yamlReference,
+  yamlSchema,
   configurationReference,
   cliReference,
   proofReference,

@@ -1,17 +1,39 @@
 // The kinds of a bundle, except Tool (yaml-tool-kinds.ts), and what they have in common.
 
-import { STEPS_PER_TURN_MAX } from "@tessera/protocol";
+import { DELEGATED_OPERATIONS, INSTANCE_KEY_PATTERN, type JsonObject, STEPS_PER_TURN_MAX } from "@tessera/protocol";
 import { RESERVED_TOOL_NAMES } from "@tessera/tool";
-import { API_VERSIONS } from "@tessera/tool/resources";
+import { RESOURCE_KINDS } from "@tessera/tool/resources";
 import { MEMORY_CHARACTERS_MAX, MEMORY_DEFAULT, MEMORY_TURNS_MAX } from "../../packages/agent/src/profile.ts";
 import { TOOL_CALLS_MODES } from "../../packages/agent/src/resources/agent-resource.ts";
-import { PROVIDERS } from "../../packages/agent/src/resources/model-resource.ts";
+import { PROVIDERS, SCRIPTED } from "../../packages/agent/src/resources/model-resource.ts";
 import { PROMPT_BYTES_MAX } from "../../packages/agent/src/resources/prompt.ts";
 import { STEPS_MAX } from "../../packages/agent/src/resources/swarm-resource.ts";
-import type { YamlMapping, YamlSection } from "./yaml-mapping.ts";
+import type { YamlSection } from "./yaml-mapping.ts";
+import {
+  ANYTHING,
+  API_VERSION_TYPE,
+  also,
+  choice,
+  definition,
+  ID,
+  listOf,
+  MAPPING,
+  mappingWith,
+  NAME_SHOWN,
+  pathTo,
+  reference,
+  references,
+  TAGS,
+  TEXT,
+  TRUTH,
+  text,
+  unless,
+  VARIABLE,
+  wholeNumber,
+  type YamlField,
+} from "./yaml-types.ts";
 
-const versions = API_VERSIONS.map((version) => `\`${version}\``).join(" or ");
-const steps = `whole number, 1 to ${STEPS_MAX}`;
+const steps = wholeNumber(1, STEPS_MAX);
 
 export const HEAD: YamlSection = {
   title: "Every resource",
@@ -21,10 +43,10 @@ export const HEAD: YamlSection = {
       at: "the document",
       keys: "resource-head.ts ROOT_KEYS",
       fields: [
-        ["apiVersion", versions, "required", "The version of this format; both mean the same."],
-        ["kind", "one of the kinds below", "required", "What it is."],
-        ["metadata", "mapping", "required", "What it is called."],
-        ["spec", "mapping", "required", "What it does; a Package may leave it out."],
+        ["apiVersion", API_VERSION_TYPE, "required", "The version of this format; both mean the same."],
+        ["kind", also(text("one of the kinds below"), { enum: [...RESOURCE_KINDS] }), "required", "What it is."],
+        ["metadata", MAPPING, "required", "What it is called."],
+        ["spec", MAPPING, "required, but for a Package", "What it does."],
       ],
     },
     {
@@ -33,12 +55,12 @@ export const HEAD: YamlSection = {
       fields: [
         [
           "name",
-          "lower-case letters, digits and `-`, starting with a letter, at most 63",
+          text(NAME_SHOWN, { minLength: 1 }),
           "required",
           "Unique among its kind. A Package is named as a registry names it: `@scope/name`.",
         ],
-        ["labels", "mapping", "", "For people and programs of your own; Tessera does not read it."],
-        ["annotations", "mapping", "", "The same."],
+        ["labels", MAPPING, "", "For people and programs of your own; Tessera does not read it."],
+        ["annotations", MAPPING, "", "The same."],
       ],
     },
   ],
@@ -52,19 +74,24 @@ export const REFERENCE: YamlSection = {
       at: "a reference",
       keys: "object-ref.ts REF_KEYS",
       fields: [
-        ["kind", "text", "required", "The kind that is meant."],
-        ["name", "text", "required", "Its name."],
-        ["package", "text", "this bundle", "`@tessera/base` for what is built in."],
-        ["apiVersion", versions, "", "May be written, and means nothing more."],
+        ["kind", TEXT, "required", "The kind that is meant."],
+        ["name", TEXT, "required", "Its name."],
+        ["package", TEXT, "this bundle", "`@tessera/base` for what is built in."],
+        ["apiVersion", API_VERSION_TYPE, "", "May be written, and means nothing more."],
       ],
     },
     {
       at: "a wrapped reference",
       keys: "object-ref.ts WRAPPED_KEYS",
-      fields: [["ref", "a reference", "required", "The reference itself."]],
+      fields: [["ref", also(text("a reference"), {}), "required", "The reference itself."]],
     },
   ],
 };
+
+const SECRET_REF: readonly YamlField[] = [
+  ["ref", text("Secret/name", { pattern: "^Secret/" }), "required", "Which secret, as `Secret/name`."],
+  ["key", TEXT, "required", "Which value of it."],
+];
 
 export const SECRET: YamlSection = {
   title: "Secrets",
@@ -73,8 +100,13 @@ export const SECRET: YamlSection = {
     {
       at: "apiKey.valueFrom",
       fields: [
-        ["env", "name of a variable", "", "The variable that holds the secret. Either this or `secretRef`."],
-        ["secretRef", "{ref: Secret/name, key}", "", "The variable `GOONDAN_SECRET_<NAME>_<KEY>`."],
+        ["env", VARIABLE, "", "The variable that holds the secret. Either this or `secretRef`."],
+        [
+          "secretRef",
+          mappingWith("{ref: Secret/name, key}", SECRET_REF),
+          "",
+          "The variable `GOONDAN_SECRET_<NAME>_<KEY>`.",
+        ],
       ],
     },
   ],
@@ -82,20 +114,26 @@ export const SECRET: YamlSection = {
 
 export const PACKAGE: YamlSection = {
   title: "Package",
+  kind: "Package",
   text: "Names the bundle. Nothing is installed from it.",
   mappings: [
     {
       at: "spec",
       keys: "package-resource.ts SPEC_KEYS",
       fields: [
-        ["version", "text", "", "The version of the bundle."],
-        ["description", "text", "", "What it is for."],
-        ["access", "`public` or `restricted`", "public", "For registries; Tessera does not read it."],
-        ["dependencies", "list of {name, version}", "", "A package that is not built in is reported with a warning."],
-        ["registry", "mapping", "", "For registries; Tessera does not read it."],
+        ["version", TEXT, "", "The version of the bundle."],
+        ["description", TEXT, "", "What it is for."],
+        ["access", choice(["public", "restricted"]), "public", "For registries; Tessera does not read it."],
+        [
+          "dependencies",
+          listOf(MAPPING, "list of {name, version}"),
+          "",
+          "A package that is not built in is reported with a warning.",
+        ],
+        ["registry", MAPPING, "", "For registries; Tessera does not read it."],
         [
           "settings",
-          "mapping",
+          MAPPING,
           "",
           "Settings of the process that runs the bundle: see [Configuration](configuration.md).",
         ],
@@ -104,14 +142,14 @@ export const PACKAGE: YamlSection = {
     {
       at: "spec.registry",
       keys: "package-resource.ts REGISTRY_KEYS",
-      fields: [["url", "text", "required", "Where it is published."]],
+      fields: [["url", TEXT, "required", "Where it is published."]],
     },
     {
       at: "spec.dependencies[]",
       keys: "package-resource.ts DEPENDENCY_KEYS",
       fields: [
-        ["name", "text", "required", "The package."],
-        ["version", "text", "required", "Its version."],
+        ["name", TEXT, "required", "The package."],
+        ["version", TEXT, "required", "Its version."],
       ],
     },
   ],
@@ -124,25 +162,43 @@ spec:
 `,
 };
 
+/** Besides what the table says. */
+const MODEL_RULES: readonly JsonObject[] = [
+  unless({ properties: { provider: { const: SCRIPTED } } }, { required: ["model"] }),
+  unless({ properties: { provider: { enum: [...PROVIDERS] } } }, { required: ["endpoint"] }),
+];
+
 export const MODEL: YamlSection = {
   title: "Model",
+  kind: "Model",
   text: "Who answers.",
   mappings: [
     {
       at: "spec",
       keys: "model-resource.ts SPEC_KEYS",
+      rules: MODEL_RULES,
       fields: [
         [
           "provider",
-          PROVIDERS.map((name) => `\`${name}\``).join(", "),
+          also(choice(PROVIDERS), { anyOf: [{ enum: [...PROVIDERS] }, { type: "string" }] }),
           "required",
           "Another name needs an `endpoint` that speaks as OpenAI does. `scripted` answers by the rules in `options.rules` and needs no key.",
         ],
-        ["model", "text", "required", "The provider's name of the model; a scripted one needs none."],
-        ["apiKey", "a secret", "", "See Secrets."],
-        ["endpoint", "http or https address", "the provider's", "Without user and password."],
-        ["options", "mapping", "", "What the provider's client is given; for `scripted` the rules."],
-        ["capabilities", "mapping to true or false", "", "What the model can do, by name; for people."],
+        ["model", TEXT, "required, but for `scripted`", "The provider's name of the model."],
+        ["apiKey", definition("a secret", "secret"), "", "See Secrets."],
+        [
+          "endpoint",
+          text("http or https address", { pattern: "^[Hh][Tt][Tt][Pp][Ss]?:" }),
+          "the provider's",
+          "Without user and password.",
+        ],
+        ["options", MAPPING, "", "What the provider's client is given; for `scripted` the rules."],
+        [
+          "capabilities",
+          also(text("mapping to true or false"), { type: "object", additionalProperties: TRUTH.schema }),
+          "",
+          "What the model can do, by name; for people.",
+        ],
       ],
     },
   ],
@@ -156,16 +212,27 @@ spec:
 `,
 };
 
-export const MEMORY_FIELDS: YamlMapping["fields"] = [
+export const TOOL_POLICY_FIELDS: readonly YamlField[] = [
+  [
+    "operations",
+    listOf(choice(DELEGATED_OPERATIONS), "list of `request`, `send`, `spawn`"),
+    "all",
+    "What of `ctx.runtime` may reach another agent.",
+  ],
+  ["targetTags", listOf(TEXT), "any", "The agent must have one of these."],
+  ["targetProfiles", listOf(TEXT), "any", "The agent must be one of these; an empty list lets none pass."],
+];
+
+export const MEMORY_FIELDS: readonly YamlField[] = [
   [
     "turns",
-    `whole number, 0 to ${MEMORY_TURNS_MAX}`,
+    wholeNumber(0, MEMORY_TURNS_MAX),
     String(MEMORY_DEFAULT.turns),
     "At most so many of the newest turns; 0: nothing is remembered.",
   ],
   [
     "characters",
-    `whole number, 1 to ${MEMORY_CHARACTERS_MAX}`,
+    wholeNumber(1, MEMORY_CHARACTERS_MAX),
     String(MEMORY_DEFAULT.characters),
     "At most so many characters, of whole turns; a turn that alone is longer is cut between its steps.",
   ],
@@ -173,49 +240,53 @@ export const MEMORY_FIELDS: YamlMapping["fields"] = [
 
 export const AGENT: YamlSection = {
   title: "Agent",
+  kind: "Agent",
   text: "A model with instructions and tools. It may call what it names and nothing else.",
   mappings: [
     {
       at: "spec",
       keys: "agent-resource.ts SPEC_KEYS",
       fields: [
-        ["modelConfig", "mapping", "required", "Which model, and with what."],
-        ["prompt", "mapping", "", "The instructions."],
-        ["tools", "list of references to Tools", "none", "What it may call."],
+        ["modelConfig", MAPPING, "required", "Which model, and with what."],
+        ["prompt", MAPPING, "", "The instructions."],
+        ["tools", references("Tool"), "none", "What it may call."],
         [
           "requiredTools",
-          "list of names of its tools, or of references to Tools",
+          listOf(
+            definition("names of its tools, or references to Tools", "requiredTool"),
+            "list of names of its tools, or of references to Tools",
+          ),
           "none",
           "The turn does not end before one of them has succeeded.",
         ],
         [
           "extensions",
-          "list of references to Extensions",
+          listOf(definition("references to Extensions", "extensionUse"), "list of references to Extensions"),
           "none",
           "Modules that take part in its turns, in order. Beside `ref` stands `config`, which is laid over the configuration of the Extension, field by field. The built-in ones name their package.",
         ],
-        ["description", "text", "", "What it is good for; other agents see it."],
-        ["workerTarget", "id", "worker_generic", "Which workers take its turns."],
-        ["tags", "list of text, or text with commas", "none", "By what delegation policies choose it."],
+        ["description", TEXT, "", "What it is good for; other agents see it."],
+        ["workerTarget", ID, "worker_generic", "Which workers take its turns."],
+        ["tags", TAGS, "none", "By what delegation policies choose it."],
         [
           "allowedInternalTools",
-          RESERVED_TOOL_NAMES.map((name) => `\`${name}\``).join(", "),
+          listOf(choice(RESERVED_TOOL_NAMES), `list of ${RESERVED_TOOL_NAMES.map((name) => `\`${name}\``).join(", ")}`),
           "none",
           "Tessera's own tools that it may call.",
         ],
-        ["mustEndWith", "list of tool names", "none", "The turn ends only with a call of one of these."],
-        ["delegationPolicy", "mapping", "nobody", "Whom it may give work to."],
+        ["mustEndWith", listOf(TEXT, "list of tool names"), "none", "The turn ends only with a call of one of these."],
+        ["delegationPolicy", MAPPING, "nobody", "Whom it may give work to."],
         [
           "toolDelegationPolicy",
-          "mapping",
+          MAPPING,
           "the Swarm's, else none",
           "What the code of its tools may reach through `ctx.runtime`.",
         ],
         ["maxSteps", steps, "that of the Swarm", "How many steps a turn may take."],
-        ["memory", "mapping", "see below", "What an instance remembers of its earlier turns."],
+        ["memory", MAPPING, "see below", "What an instance remembers of its earlier turns."],
         [
           "toolCalls",
-          TOOL_CALLS_MODES.join(", "),
+          choice(TOOL_CALLS_MODES),
           "parallel",
           "Whether the calls of one message run at once, or each when the one before has its result.",
         ],
@@ -225,10 +296,10 @@ export const AGENT: YamlSection = {
       at: "spec.modelConfig",
       keys: "agent-resource.ts MODEL_CONFIG_KEYS",
       fields: [
-        ["modelRef", "reference to a Model", "required", "Who answers."],
+        ["modelRef", reference("Model"), "required", "Who answers."],
         [
           "params",
-          "mapping",
+          MAPPING,
           "",
           "Of each request: `temperature`, `maxTokens`, `topP`, and what else the provider knows.",
         ],
@@ -239,33 +310,34 @@ export const AGENT: YamlSection = {
       at: "spec.extensions[]",
       keys: "agent-resource.ts EXTENSION_USE_KEYS",
       fields: [
-        ["ref", "reference to an Extension", "required", "Which one; `config` has to stand beside `ref`, not in it."],
-        ["config", "mapping", "", "What this agent gives it."],
+        ["ref", reference("Extension"), "required", "Which one; `config` has to stand beside `ref`, not in it."],
+        ["config", MAPPING, "", "What this agent gives it."],
       ],
     },
     {
       at: "spec.prompt",
       keys: "prompt.ts PROMPT_KEYS",
       fields: [
-        ["system", `text of at most ${PROMPT_BYTES_MAX} bytes`, "", "The instructions. Either this or `systemRef`."],
-        ["systemRef", "path of a file in the bundle", "", "The file that holds them."],
+        [
+          "system",
+          text(`text of at most ${PROMPT_BYTES_MAX} bytes`, { maxLength: PROMPT_BYTES_MAX }),
+          "",
+          "The instructions. Either this or `systemRef`.",
+        ],
+        ["systemRef", pathTo("a file"), "", "The file that holds them."],
       ],
     },
     {
       at: "spec.toolDelegationPolicy",
       keys: "delegation.ts TOOL_POLICY_KEYS",
-      fields: [
-        ["operations", "list of `request`, `send`, `spawn`", "all", "What of `ctx.runtime` may reach another agent."],
-        ["targetTags", "list of text", "any", "The agent must have one of these."],
-        ["targetProfiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
-      ],
+      fields: TOOL_POLICY_FIELDS,
     },
     {
       at: "spec.delegationPolicy",
       keys: "agent-resource.ts POLICY_KEYS",
       fields: [
-        ["targetTags", "list of text", "any", "The agent must have one of these."],
-        ["targetProfiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
+        ["targetTags", listOf(TEXT), "any", "The agent must have one of these."],
+        ["targetProfiles", listOf(TEXT), "any", "The agent must be one of these; an empty list lets none pass."],
       ],
     },
   ],
@@ -289,24 +361,30 @@ spec:
 
 export const SWARM: YamlSection = {
   title: "Swarm",
+  kind: "Swarm",
   text: "Which agents know one another, who speaks first, and how far a turn may go.",
   mappings: [
     {
       at: "spec",
       keys: "swarm-resource.ts SPEC_KEYS",
       fields: [
-        ["entryAgent", "reference to an Agent", "required", "Who gets the input; one of `agents`."],
-        ["agents", "list of references to Agents", "required", "At least one."],
+        ["entryAgent", reference("Agent"), "required", "Who gets the input; one of `agents`."],
+        [
+          "agents",
+          listOf(reference("Agent"), "list of references to Agents", { minItems: 1 }),
+          "required",
+          "At least one.",
+        ],
         [
           "instanceKey",
-          "1 to 128 letters, digits and `_ : . @ -`",
+          text("1 to 128 letters, digits and `_ : . @ -`", { pattern: INSTANCE_KEY_PATTERN.source }),
           "",
           "Which instance of the entry agent, where a request names none.",
         ],
-        ["policy", "mapping", "", "Limits."],
+        ["policy", MAPPING, "", "Limits."],
         [
           "toolDelegationPolicy",
-          "mapping",
+          mappingWith("mapping", TOOL_POLICY_FIELDS),
           "none",
           "The same as of an Agent, for its agents that have none of their own.",
         ],
@@ -322,22 +400,22 @@ export const SWARM: YamlSection = {
           String(STEPS_PER_TURN_MAX),
           "How many steps a turn may take, where the Agent does not say.",
         ],
-        ["lifecycle", "mapping", "", "Read and kept; instances are not removed by it."],
-        ["shutdown", "mapping", "", "Read and kept."],
+        ["lifecycle", MAPPING, "", "Read and kept; instances are not removed by it."],
+        ["shutdown", MAPPING, "", "Read and kept."],
       ],
     },
     {
       at: "spec.policy.lifecycle",
       keys: "swarm-resource.ts LIFECYCLE_KEYS",
       fields: [
-        ["ttlSeconds", "whole number", "", "How long an instance may be idle."],
-        ["gcGraceSeconds", "whole number", "", "How long it is kept after that."],
+        ["ttlSeconds", wholeNumber(0), "", "How long an instance may be idle."],
+        ["gcGraceSeconds", wholeNumber(0), "", "How long it is kept after that."],
       ],
     },
     {
       at: "spec.policy.shutdown",
       keys: "swarm-resource.ts SHUTDOWN_KEYS",
-      fields: [["gracePeriodSeconds", "whole number", "300", "How long a stop may take."]],
+      fields: [["gracePeriodSeconds", wholeNumber(0), "300", "How long a stop may take."]],
     },
   ],
   example: `apiVersion: tessera/v1
@@ -352,17 +430,18 @@ spec:
 
 export const EXTENSION: YamlSection = {
   title: "Extension",
+  kind: "Extension",
   text: 'A module that takes part in the steps of the agents that name it; [the guide](../guides/agents-and-swarms.md#extensions) has the module of this example. The built-in ones (`context-message`, `inter-agent-response-format`, `logging`, `message-compaction`, `message-window`, `required-tools-guard`, `tool-search`) are not in the bundle; an agent lists them as `{ kind: Extension, name: message-window, package: "@tessera/base" }`.',
   mappings: [
     {
       at: "spec",
       keys: "extension-resource.ts SPEC_KEYS",
       fields: [
-        ["entry", "path of a module in the bundle", "required", "The module."],
-        ["config", "any value", "", "What it is given."],
+        ["entry", pathTo("a module"), "required", "The module."],
+        ["config", ANYTHING, "", "What it is given."],
         [
           "onError",
-          "`fail` or `skip`",
+          choice(["fail", "skip"]),
           "each layer's own, else `fail`",
           "`fail`: what it wraps does not run when it throws, hangs, answers wrongly or cannot be loaded. `skip`: it is left out; for extensions that only observe.",
         ],

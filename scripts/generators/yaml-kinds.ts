@@ -17,8 +17,9 @@ import {
 } from "./yaml-bundle-kinds.ts";
 import type { YamlSection } from "./yaml-mapping.ts";
 import { API_TOOL, TOOL, UPLOADED_TOOL } from "./yaml-tool-kinds.ts";
+import { anotherWord, ID, listOf, MAPPING, TAGS, TEXT, text, wholeNumber } from "./yaml-types.ts";
 
-const steps = `whole number, 1 to ${STEPS_MAX}`;
+const steps = wholeNumber(1, STEPS_MAX);
 
 const UPLOADED_PROFILE: YamlSection = {
   title: "CommonGround profile",
@@ -28,24 +29,29 @@ const UPLOADED_PROFILE: YamlSection = {
       at: "the document",
       keys: "profile-yaml.ts KNOWN_KEYS",
       fields: [
-        ["name", "text of at most 128 characters", "required", "What it is called in the project."],
-        ["worker_target", "id", "required", "Which workers take its turns."],
-        ["tags", "list of text, or text with commas", "none", "By what delegation policies choose it."],
-        ["description", "text", "", "What it is good for."],
-        ["system_prompt_template", `text of at most ${PROMPT_BYTES_MAX} bytes`, "", "The instructions."],
-        ["system_prompt", "text", "", "The same, where `system_prompt_template` is absent."],
-        ["delegation_policy", "mapping", "nobody", "Whom it may give work to."],
+        ["name", text("text of at most 128 characters"), "required", "What it is called in the project."],
+        ["worker_target", ID, "required", "Which workers take its turns."],
+        ["tags", TAGS, "none", "By what delegation policies choose it."],
+        ["description", TEXT, "", "What it is good for."],
+        ["system_prompt_template", text(`text of at most ${PROMPT_BYTES_MAX} bytes`), "", "The instructions."],
+        ["system_prompt", TEXT, "", "The same, where `system_prompt_template` is absent."],
+        ["delegation_policy", MAPPING, "nobody", "Whom it may give work to."],
         [
           "allowed_tools",
-          "list of tool names, or null",
+          text("list of tool names, or null"),
           "none",
           "What it may call; `null` means every tool of the project.",
         ],
-        ["allowed_internal_tools", "list of names", "none", "Tessera's own tools that it may call."],
-        ["must_end_with", "list of tool names", "none", "The turn ends only with a call of one of these."],
-        ["llm_config", "mapping", "", "Which model, and with what."],
+        ["allowed_internal_tools", listOf(TEXT, "list of names"), "none", "Tessera's own tools that it may call."],
+        [
+          "must_end_with",
+          listOf(TEXT, "list of tool names"),
+          "none",
+          "The turn ends only with a call of one of these.",
+        ],
+        ["llm_config", MAPPING, "", "Which model, and with what."],
         ["max_steps", steps, String(STEPS_PER_TURN_MAX), "How many steps a turn may take."],
-        ["memory", "mapping", "see below", "What an instance remembers of its earlier turns."],
+        ["memory", MAPPING, "see below", "What an instance remembers of its earlier turns."],
       ],
     },
     { at: "memory", fields: MEMORY_FIELDS },
@@ -53,23 +59,23 @@ const UPLOADED_PROFILE: YamlSection = {
       at: "delegation_policy",
       keys: "profile-yaml.ts POLICY_KEYS",
       fields: [
-        ["target_tags", "list of text", "any", "The agent must have one of these."],
-        ["target_profiles", "list of text", "any", "The agent must be one of these; an empty list lets none pass."],
+        ["target_tags", listOf(TEXT), "any", "The agent must have one of these."],
+        ["target_profiles", listOf(TEXT), "any", "The agent must be one of these; an empty list lets none pass."],
       ],
     },
     {
       at: "llm_config",
       keys: "llm-config.ts SPEC_KEYS",
       fields: [
-        ["provider", "text", "by the model's name", "As of a Model."],
-        ["model", "text", "gpt-3.5-turbo", "Also with a prefix: `anthropic/claude-…`."],
-        ["endpoint", "address", "the provider's", "Only where the operator allows it."],
-        ["api_base", "", "", "Another word for `endpoint`."],
-        ["base_url", "", "", "Another word for `endpoint`."],
-        ["apiKey", "a secret", "", "Only variables that the operator allows."],
+        ["provider", TEXT, "by the model's name", "As of a Model."],
+        ["model", TEXT, "gpt-3.5-turbo", "Also with a prefix: `anthropic/claude-…`."],
+        ["endpoint", text("address"), "the provider's", "Only where the operator allows it."],
+        ["api_base", anotherWord(TEXT), "", "Another word for `endpoint`."],
+        ["base_url", anotherWord(TEXT), "", "Another word for `endpoint`."],
+        ["apiKey", text("a secret"), "", "Only variables that the operator allows."],
         [
           "options",
-          "mapping",
+          MAPPING,
           "",
           "As of a Model. Every other key is a parameter of each request: `temperature`, `max_tokens`.",
         ],

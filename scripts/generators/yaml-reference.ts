@@ -27,6 +27,6 @@ function section({ title, text, mappings, example }: YamlSection): string {
 
 function fieldTable({ at, fields }: YamlMapping): string {
   const title = at.includes(" ") ? `Fields of ${at}:` : `Fields of ${code(at)}:`;
-  const rows = fields.map(([name, type, preset, says]) => [code(name), type, preset, says]);
+  const rows = fields.map(([name, type, preset, says]) => [code(name), type.shown, preset, says]);
   return `${title}\n\n${table(["Field", "Type", "Default", "Meaning"], rows)}\n`;
 }

@@ -2,7 +2,7 @@
 //
 // The names themselves are `PACKAGES` in packages/protocol/src/product.ts; decision 51 says why it is these three.
 
-import { PACKAGES, SUBPATHS } from "@tessera/protocol";
+import { PACKAGES, SCHEMA_FOLDER, SUBPATHS } from "@tessera/protocol";
 
 export interface PackagePlan {
   /** As it is published. */
@@ -62,6 +62,7 @@ export const PUBLISHED: readonly PackagePlan[] = [
       "docs/reference": "docs/reference",
       "packages/cli/templates": "cli/templates",
       "packages/kernel/sql": "kernel/sql",
+      [`packages/tessera/${SCHEMA_FOLDER}`]: SCHEMA_FOLDER,
     },
     packedKbMax: 5_000,
     unpackedKbMax: 20_000,

@@ -256,7 +256,7 @@ export {
   normalizeError,
   TRUNCATION_MARKER,
 } from "./normalize-error.ts";
-export { PACKAGES, SUBPATHS, VERSION } from "./product.ts";
+export { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER, SUBPATHS, VERSION } from "./product.ts";
 export {
   DEPTH_POLICIES,
   type DepthPolicy,

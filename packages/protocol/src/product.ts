@@ -14,3 +14,7 @@ export const PACKAGES = {
 
 /** What is imported of the main package besides itself. */
 export const SUBPATHS = ["agent", "client", "runtime", "testing", "tool"] as const;
+
+/** Of the main package: the JSON Schema of a bundle's YAML, which files name for their editors. */
+export const SCHEMA_FOLDER = "schema";
+export const SCHEMA_FILE = "tessera.schema.json";
