@@ -38,8 +38,9 @@ describe("each template", () => {
       const at = join(directory, template);
       const made = await runTessera(["init", at, "--template", template]);
       expect(made).toMatchObject({ exitCode: 0, err: "" });
-      expect(made.out).toMatch(new RegExp(`tessera(\\.js)? run ${at} --input`));
-      for (const file of ["tessera.yaml", "README.md", ".gitignore"]) expect(existsSync(join(at, file))).toBe(true);
+      for (const file of ["tessera.yaml", "README.md", ".gitignore", "package.json", "tsconfig.json"]) {
+        expect(existsSync(join(at, file))).toBe(true);
+      }
       const valid = await runTessera(["validate", at, "--strict"]);
       expect(valid, valid.out).toMatchObject({ exitCode: 0, out: expect.stringMatching(/: no mistakes\n$/) });
       const ran = await runTessera(["run", at, "--input", input]);
@@ -57,7 +58,7 @@ describe("each template", () => {
       expect((await runTessera(["validate", at, "--strict"])).exitCode).toBe(0);
       const { url, key } = await startDev(at);
       const asked = await ask(`${url}/projects/default/turns`, key, { agent: "assistant", input: "a stitch in time" });
-      start([join(at, "executor.mjs")], { TESSERA_URL: url, TESSERA_API_KEY: key });
+      start([join(at, "executor.ts")], { TESSERA_URL: url, TESSERA_API_KEY: key });
       const turn = `${url}/projects/default/turns/${asked.agent_turn_id}`;
       let found: Record<string, unknown> = {};
       const isDone = async () => {
@@ -72,41 +73,109 @@ describe("each template", () => {
 });
 
 describe("the next commands", () => {
-  it("name the command as it can be called: by its name, through npx, or by its path", async () => {
-    const next = async (name: string, env: Record<string, string>) => {
-      const { out } = await runTessera(["init", join(directory, name)], { npm_command: "", ...env });
-      return /^ {2}(.*) validate /m.exec(out)?.[1];
-    };
-    expect(await next("by-path", { PATH: "/nowhere" })).toMatch(/(?:^|\/)packages\/cli\/bin\/tessera\.js$/);
-    expect(await next("by-npx", { npm_command: "exec" })).toBe("npx tessera");
-    mkdirSync(join(directory, "bin"));
-    writeFileSync(join(directory, "bin/tessera"), "");
-    expect(await next("by-name", { PATH: join(directory, "bin") })).toBe("tessera");
+  const next = (out: string) => out.slice(out.indexOf("Next:\n") + 6).replaceAll(/^ {2}/gm, "");
+
+  it("begin with the directory and npm install", async () => {
+    const { out } = await runTessera(["init", join(directory, "a place")]);
+    expect(next(out)).toBe(
+      `cd '${directory}/a place'\nnpm install\nnpx tessera run . --input 'hello world'\nnpm test\nnpm run dev\n`,
+    );
   });
 
   it("of a service hand the key to its executor", async () => {
-    const at = join(directory, "with-key");
-    const { out } = await runTessera(["init", at, "--template", "service"]);
-    expect(out).toContain(`TESSERA_API_KEY=$(cat ${at}/store/key) node ${at}/executor.mjs`);
-    expect(out).toContain(`dev ${at} --data ${at}/store`);
+    const { out } = await runTessera(["init", join(directory, "with-key"), "--template", "service"]);
+    expect(next(out)).toContain("TESSERA_API_KEY=$(cat store/key) node executor.ts ");
+    expect(next(out)).toContain("npx tessera run --data ./store --input 'a stitch in time' ");
   });
 });
 
 describe("files that are there", () => {
-  it("are not touched: a directory that holds anything is refused without --force", async () => {
-    const at = join(directory, "full");
+  const project = (name: string, files: Readonly<Record<string, string>>) => {
+    const at = join(directory, name);
     mkdirSync(at);
-    writeFileSync(join(at, "README.md"), "mine");
+    for (const [file, text] of Object.entries(files)) writeFileSync(join(at, file), text);
+    return { at, read: (file: string) => readFileSync(join(at, file), "utf8") };
+  };
+
+  it("make a directory without package.json one to refuse, unless --force", async () => {
+    const { at, read } = project("full", { "notes.txt": "mine", "README.md": "mine" });
     const refused = await runTessera(["init", at]);
     expect(refused).toMatchObject({ exitCode: 3, out: "" });
-    expect(refused.err).toContain("it holds README.md");
-    expect(readFileSync(join(at, "README.md"), "utf8")).toBe("mine");
+    expect(refused.err).toContain("it holds README.md, notes.txt and no package.json");
     expect(existsSync(join(at, "tessera.yaml"))).toBe(false);
 
     const forced = await runTessera(["init", at, "--force", "--json"]);
     expect(forced).toMatchObject({ exitCode: 0, err: "" });
-    expect(JSON.parse(forced.out)).toMatchObject({ ok: true, template: "minimal", directory: at });
-    expect(readFileSync(join(at, "README.md"), "utf8")).not.toBe("mine");
+    expect(JSON.parse(forced.out)).toMatchObject({ ok: true, template: "minimal", directory: at, kept: [] });
+    expect(read("README.md")).not.toBe("mine");
+    expect(read("notes.txt")).toBe("mine");
+  });
+
+  it("of a new project are completed, and the project becomes one of ES modules", async () => {
+    const made = { name: "mine", type: "commonjs", scripts: { test: 'echo "Error: no test specified" && exit 1' } };
+    const dependencies = { "@tessera/tessera": "0.1.0" };
+    const { at, read } = project("new", {
+      "package.json": JSON.stringify({ ...made, dependencies }),
+      ".gitignore": "dist\nnode_modules/",
+      "README.md": "mine",
+    });
+    const ran = await runTessera(["init", at]);
+    expect(ran).toMatchObject({ exitCode: 0, err: "" });
+    expect(ran.out).toContain(`${at}/package.json   (was there; what was missing is added)`);
+    expect(ran.out).toContain(`kept ${at}/README.md as it is`);
+    const manifest = JSON.parse(read("package.json"));
+    expect(manifest).toMatchObject({ name: "mine", type: "module", dependencies, scripts: { test: "node --test" } });
+    expect(manifest.devDependencies).toHaveProperty("typescript");
+    expect(read(".gitignore")).toBe("dist\nnode_modules/\nstore/\n");
+    expect(read("README.md")).toBe("mine");
+  });
+
+  it(
+    "of a project with code of its own stay what they are: its modules, its scripts, its tsconfig.json",
+    async () => {
+      const own = {
+        name: "mine",
+        type: "commonjs",
+        scripts: { test: "jest" },
+        devDependencies: { typescript: "~5.9.0" },
+      };
+      const { at, read } = project("grown", {
+        "package.json": JSON.stringify(own, null, "\t"),
+        "index.js": "exports.a = 1;",
+        "tsconfig.json": "{}",
+      });
+      const ran = await runTessera(["init", at]);
+      expect(ran).toMatchObject({ exitCode: 0, err: "" });
+      expect(ran.out).toContain("kept the script test of package.json as it is");
+      expect(JSON.parse(read("package.json"))).toMatchObject(own);
+      expect(read("package.json")).toMatch(/^\{\n\t"name"/);
+      expect(read("tsconfig.json")).toBe("{}");
+      expect(read("tessera.yaml")).toContain("entry: ./tools/words.mts");
+      expect(read("tools/words.test.mts")).toContain('from "./words.mts"');
+      expect(await runTessera(["validate", at, "--strict"])).toMatchObject({ exitCode: 0 });
+      const asked = await runTessera(["run", at, "--input", "hello world"]);
+      expect(asked.out, asked.err).toBe('Words in "hello world": 2.\n');
+    },
+    SLOW_MS,
+  );
+
+  it("with the names of the template's are refused before anything is written", async () => {
+    const { at, read } = project("taken", { "package.json": "{}", "tessera.yaml": "mine" });
+    const refused = await runTessera(["init", at]);
+    expect(refused).toMatchObject({
+      exitCode: 3,
+      out: "",
+      err: expect.stringContaining("there is tessera.yaml already"),
+    });
+    expect(read("package.json")).toBe("{}");
+    expect(read("tessera.yaml")).toBe("mine");
+  });
+
+  it("that are no package.json of npm's are told", async () => {
+    const { at } = project("odd", { "package.json": "{ name: mine }" });
+    const refused = await runTessera(["init", at]);
+    expect(refused).toMatchObject({ exitCode: 3, out: "", err: expect.stringContaining("is not a JSON object") });
+    expect(existsSync(join(at, "tessera.yaml"))).toBe(false);
   });
 
   it("in the way of the directory are told, and an unknown template is a usage error", async () => {

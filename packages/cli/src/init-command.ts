@@ -1,20 +1,20 @@
-// tessera init: a small bundle that runs at once, from a template.
+// tessera init: a small project that runs at once, from a template; or the same in a project that is there.
 //
-//   I1. Nothing is overwritten without --force: a directory that holds anything is refused, and each file is made only where
-//       none is.
+//   I1. Nothing is overwritten without --force, and package.json and .gitignore never: they get what they lack. A README and a
+//       tsconfig.json that are there stay; any other file in the way is refused, and so is a directory that is no project.
 //   I2. Everything is checked before the first file is written.
-//   I3. The next commands work where the reader stands: they name the directory, and the command as it was called.
+//   I3. The next commands work where the reader stands, and begin with what is still to be done: cd, npm install.
 
-import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
-import { basename, delimiter, dirname, join, relative, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { basename, dirname, join, resolve } from "node:path";
 import { visibleLine } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
-import { DOTTED, TEMPLATES, TEMPLATES_DIRECTORY, type TemplateName } from "./init-templates.ts";
+import { completedIgnore, completedPackage, isModulePackage, newPackage, type PackageFile } from "./init-project.ts";
+import { TEMPLATES, type TemplateName } from "./init-templates.ts";
 import { quoted } from "./paste-command.ts";
 import { sentence, type Terminal, type Text } from "./printing-gate.ts";
+import { type TemplateFile, templateFiles } from "./template-files.ts";
 import { shownPath } from "./validate-path.ts";
 
 export interface InitFlags {
@@ -23,74 +23,126 @@ export interface InitFlags {
   readonly json?: boolean;
 }
 
+const PACKAGE = "package.json";
+const IGNORE = ".gitignore";
+/** What a person may have, and no template needs. */
+const KEPT: ReadonlySet<string> = new Set(["README.md", "tsconfig.json"]);
+/** What may lie in a directory in which nothing was written yet. */
+const OF_A_NEW_PROJECT = /^(?:\.|readme\b|licen[cs]e\b|package(?:-lock)?\.json$|node_modules$|tsconfig\.json$)/i;
+
+/** What is to be done in the directory, decided before anything is (I2). */
+interface Plan {
+  readonly writes: readonly TemplateFile[];
+  /** Files that were there and get what they lack. */
+  readonly completed: readonly string[];
+  /** Files that were there and stay as they are. */
+  readonly kept: readonly string[];
+  readonly package: Omit<PackageFile, "text">;
+}
+
 export async function initCommand(given: string | undefined, flags: InitFlags, terminal: Terminal): Promise<ExitCode> {
   const directory = resolve(given ?? ".");
   const shown = shownPath(directory);
   try {
-    const there = await readdir(directory).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === "ENOENT") return [];
-      throw error;
-    });
-    if (there.length > 0 && flags.force !== true) throw notEmpty(shown, there); // I1
-    const files = await writeTemplate(flags.template, directory, flags.force === true);
+    const plan = await planOf(directory, shown, flags);
+    for (const { path, text } of plan.writes) {
+      const file = join(directory, path);
+      await mkdir(dirname(file), { recursive: true });
+      const mayBeThere = flags.force === true || plan.completed.includes(path);
+      await writeFile(file, text, { flag: mayBeThere ? "w" : "wx" }); // I1
+    }
     if (flags.json === true) {
-      terminal.out(`${JSON.stringify({ ok: true, template: flags.template, directory, files })}\n`);
-    } else terminal.out(writtenText(shown, flags.template, files, calledAs(process.argv[1], terminal.env)));
+      const files = plan.writes.map(({ path }) => path);
+      const { completed, kept } = plan;
+      terminal.out(`${JSON.stringify({ ok: true, template: flags.template, directory, files, completed, kept })}\n`);
+    } else terminal.out(doneText(shown, flags.template, plan));
     return EXIT.ok;
   } catch (error) {
     throw isFileError(error) ? unwritable(shown, error) : error;
   }
 }
 
-/** The files that were written, as paths in `directory`. */
-async function writeTemplate(template: TemplateName, directory: string, isForced: boolean): Promise<string[]> {
-  const from = join(fileURLToPath(TEMPLATES_DIRECTORY), template);
-  const entries = await readdir(from, { recursive: true, withFileTypes: true });
-  const names = entries
-    .filter((entry) => entry.isFile())
-    .map((entry) => relative(from, join(entry.parentPath, entry.name)))
-    .sort();
-  const files = await Promise.all(
-    names.map(async (name) => ({ path: DOTTED[name] ?? name, text: await readFile(join(from, name)) })),
-  ); // I2
-  for (const { path, text } of files) {
-    await mkdir(dirname(join(directory, path)), { recursive: true });
-    await writeFile(join(directory, path), text, { flag: isForced ? "w" : "wx" }); // I1
+async function planOf(directory: string, shown: string, flags: InitFlags): Promise<Plan> {
+  const names = (await readIfThere(() => readdir(directory))) ?? [];
+  const isForced = flags.force === true;
+  const isNew = names.every((name) => OF_A_NEW_PROJECT.test(name));
+  if (!isNew && !names.includes(PACKAGE) && !isForced) throw noProject(shown, names); // I1
+  const textOf = (path: string) => readIfThere(() => readFile(join(directory, path), "utf8"));
+  const manifest = await textOf(PACKAGE);
+  const own = manifest === undefined ? undefined : completedPackage(manifest, isNew);
+  if (own === null) throw notJson(shown);
+  const isModule = own === undefined || isModulePackage(own.text);
+  const wanted = await templateFiles(flags.template, directory, { isModule });
+  const there = new Map<string, string>();
+  for (const { path } of wanted) {
+    const text = await textOf(path);
+    if (text !== undefined) there.set(path, text);
   }
-  return files.map(({ path }) => path);
+  const inTheWay = wanted.filter(({ path }) => there.has(path) && path !== IGNORE && !KEPT.has(path));
+  if (inTheWay.length > 0 && !isForced) throw taken(shown, inTheWay); // I1
+  const kept = isForced ? [] : wanted.filter(({ path }) => there.has(path) && KEPT.has(path)).map(({ path }) => path);
+  const template = wanted
+    .filter(({ path }) => !kept.includes(path))
+    .map(({ path, text }) =>
+      path === IGNORE ? { path, text: completedIgnore(there.get(path) ?? "", text) } : { path, text },
+    );
+  const { text, ...facts } = own ?? { text: newPackage(basename(directory)), keptScripts: [], isIncomplete: true };
+  const completed = [...(there.has(IGNORE) ? [IGNORE] : []), ...(own === undefined ? [] : [PACKAGE])];
+  const writes = [...template, { path: PACKAGE, text }].sort((one, other) => (one.path < other.path ? -1 : 1));
+  return { writes, completed, kept, package: facts };
+}
+
+async function readIfThere<T>(read: () => Promise<T>): Promise<T | undefined> {
+  return await read().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
+}
+
+function doneText(shown: string, template: TemplateName, plan: Plan): Text {
+  const { about } = TEMPLATES[template];
+  const lines = plan.writes.map(({ path }) => {
+    const note = plan.completed.includes(path) ? "   (was there; what was missing is added)" : "";
+    return `  ${visibleLine(join(shown, path))}${note}\n`;
+  });
+  const kept = plan.kept.map((path) => `kept ${visibleLine(join(shown, path))} as it is\n`);
+  const scripts = plan.package.keptScripts.map((name) => `kept the script ${name} of ${PACKAGE} as it is\n`);
+  const next = nextCommands(shown, template, plan).map((command) => `  ${visibleLine(command)}\n`);
+  const rest = [...lines, ...kept, ...scripts, "\nNext:\n", ...next].join("");
+  return [sentence(`wrote ${template}, ${about}:`), rest];
 }
 
 /** I3 */
-function writtenText(shown: string, template: TemplateName, files: readonly string[], tessera: string): Text {
-  const at = quoted(shown);
-  const { input } = TEMPLATES[template];
-  const store = quoted(join(shown, "store"));
-  const key = quoted(join(shown, "store/key"));
-  const next =
-    template === "service"
-      ? [
-          `${tessera} dev ${at} --data ${store}`,
-          `TESSERA_API_KEY=$(cat ${key}) node ${quoted(join(shown, "executor.mjs"))}   # in another terminal`,
-          `${tessera} run --data ${store} --input ${quoted(input)}   # in a third one`,
-        ]
-      : [`${tessera} run ${at} --input ${quoted(input)}`, `${tessera} dev ${at}`];
-  const lines = [`${tessera} validate ${at}`, ...next].map((command) => `  ${visibleLine(command)}\n`);
-  const list = files.map((file) => `  ${visibleLine(join(shown, file))}\n`).join("");
-  return [sentence(`wrote ${template}, ${TEMPLATES[template].about}:`), `${list}\nNext:\n${lines.join("")}`];
+function nextCommands(shown: string, template: TemplateName, plan: Plan): string[] {
+  const { package: own, writes } = plan;
+  const input = quoted(TEMPLATES[template].input);
+  const first = [...(shown === "." ? [] : [`cd ${quoted(shown)}`]), ...(own.isIncomplete ? ["npm install"] : [])];
+  if (template !== "service") return [...first, `npx tessera run . --input ${input}`, "npm test", "npm run dev"];
+  const executor = writes.find(({ path }) => path.startsWith("executor."))?.path;
+  return [
+    ...first,
+    "npm test",
+    "npm run dev",
+    `TESSERA_API_KEY=$(cat store/key) node ${executor}   # in another terminal, in the same directory`,
+    `npx tessera run --data ./store --input ${input}   # in a third one`,
+  ];
 }
 
-/** Its path where no `tessera` is on PATH: there npx would offer a package of that name that is not this one. */
-export function calledAs(started: string | undefined, { PATH = "", npm_command }: Terminal["env"]): string {
-  if (npm_command === "exec") return "npx tessera"; // whose PATH is not that of the person
-  const isOnPath = PATH.split(delimiter).some((place) => place !== "" && existsSync(join(place, "tessera")));
-  if (isOnPath || started === undefined || !/^tessera(?:\.js)?$/.test(basename(started))) return "tessera";
-  return quoted(shownPath(started));
+function noProject(shown: string, names: readonly string[]) {
+  const some = names.slice(0, 3).join(", ");
+  const message = `cannot write a project into ${shown}: it holds ${some}${names.length > 3 ? ", …" : ""} and no ${PACKAGE}`;
+  const todo = `Name an empty or new directory; to add to what is there, run \`npm init\` in it first, or give --force.`;
+  return errorWithTodo("bad_request", message, todo, EXIT.configuration);
 }
 
-function notEmpty(shown: string, there: readonly string[]) {
-  const some = there.slice(0, 3).join(", ");
-  const message = `cannot write a template into ${shown}: it holds ${some}${there.length > 3 ? ", …" : ""}`;
-  return errorWithTodo("bad_request", message, "Name an empty or new directory, or give --force.", EXIT.configuration);
+function taken(shown: string, files: readonly TemplateFile[]) {
+  const message = `cannot write a template into ${shown}: there is ${files.map(({ path }) => path).join(", ")} already`;
+  return errorWithTodo("bad_request", message, "Name another directory, or give --force.", EXIT.configuration);
+}
+
+function notJson(shown: string) {
+  const message = `cannot add to ${join(shown, PACKAGE)}: it is not a JSON object`;
+  return errorWithTodo("bad_request", message, "Correct it, or name another directory.", EXIT.configuration);
 }
 
 function unwritable(shown: string, error: NodeJS.ErrnoException) {

@@ -1,4 +1,4 @@
-// The templates of `tessera init`: directories beside the sources, written as they are.
+// The templates of `tessera init`; template-files.ts reads them.
 
 export const TEMPLATES = {
   minimal: { about: "one agent with one tool", input: "hello world" },
@@ -7,8 +7,3 @@ export const TEMPLATES = {
 } as const;
 
 export type TemplateName = keyof typeof TEMPLATES;
-
-/** Where the templates lie. */
-export const TEMPLATES_DIRECTORY = new URL("../templates/", import.meta.url);
-/** A file that starts with a dot is kept without it: Git and npm would obey it here. */
-export const DOTTED: Readonly<Record<string, string>> = { gitignore: ".gitignore" };

@@ -177,7 +177,12 @@ const CHECK = object({
 
 /** By the words of the command. Every command that takes --json is here. */
 export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
-  init: { answer: object({ ok: TRUE, template: TEXT, directory: TEXT, files: list(TEXT) }) },
+  init: {
+    answer: object({
+      ...{ ok: TRUE, template: TEXT, directory: TEXT, files: list(TEXT) },
+      ...{ completed: list(TEXT), kept: list(TEXT) },
+    }),
+  },
   run: {
     events: ref("TurnEvent"),
     answer: either(

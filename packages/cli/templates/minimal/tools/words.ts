@@ -1,6 +1,6 @@
 // The code of Tool/words. Each export of the resource has a handler of the same name. It runs in a process of its own.
 
-import { type JsonObject, type ToolContext, ToolError } from "@tessera/tool";
+import { type JsonObject, type ToolContext, ToolError } from "@tessera/tessera/tool";
 
 export const handlers = {
   count(ctx: ToolContext, input: JsonObject) {
