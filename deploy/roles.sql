@@ -91,7 +91,8 @@ begin
   end loop;
 end $$;
 -- Cards are written once: the trigger refuses a change, and no role of ours is granted one.
-revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters from tessera_kernel;
+revoke update on card.cards, card.box_cards, card.boxes, resource.tool_versions, state.events, state.audit_log, state.dead_letters,
+  state.failures from tessera_kernel;
 
 -- Workers, PMO, tool services.
 revoke all on all tables in schema l0, card, resource, state from tessera_worker;
@@ -101,11 +102,12 @@ grant execute on all functions in schema l0 to tessera_worker;
 revoke execute on function l0.end_holders, l0.watched_logins, l0.watches_holders, l0.ring_early, l0.sweep_calls, l0.sweep_call, l0.sweep_held_call, l0.sweep_inbox, l0.sweep_workers, l0.free_leases, l0.delete_project,
   l0.put_api_keys, l0.living_api_key, l0.note_api_key_use, l0.put_target_principals, l0.put_audit, l0.reset_conversation from tessera_worker;
 grant select on all tables in schema card, resource, state to tessera_worker;
-revoke select on resource.api_keys from tessera_worker;
+-- Stacks are written by those that run tools, and read by those that answer operators.
+revoke select on resource.api_keys, state.failures from tessera_worker;
 grant select on l0.ticket_keys, l0.migrations, l0.functions_installed, l0.store to tessera_worker;
 grant usage on all sequences in schema state to tessera_worker;
 grant insert on card.cards, card.boxes, card.box_cards, state.events, state.edges, state.identity_edges, state.audit_log, state.dead_letters,
-  resource.tool_versions to tessera_worker;
+  state.failures, resource.tool_versions to tessera_worker;
 grant insert, update on state.agent_state_head, state.agent_turns, state.inbox, state.calls, state.trace_budgets, state.workers,
   state.pmo_batches, state.pmo_batch_tasks, resource.project_agents, resource.profiles to tessera_worker;
 -- It may make the project of its bundle, and lock it; what the row says is not its to change.
@@ -126,7 +128,7 @@ grant select on all tables in schema card, resource, state to tessera_api;
 grant select on l0.ticket_keys, l0.migrations, l0.functions_installed, l0.store to tessera_api;
 grant usage on all sequences in schema state to tessera_api;
 grant insert on card.cards, card.boxes, card.box_cards, state.events, state.edges, state.identity_edges, state.audit_log, state.dead_letters,
-  resource.tool_versions to tessera_api;
+  state.failures, resource.tool_versions to tessera_api;
 grant insert, update on state.agent_state_head, state.agent_turns, state.inbox, state.trace_budgets, resource.projects, resource.project_agents,
   resource.profiles, resource.api_keys to tessera_api;
 grant update on state.calls, state.pmo_batch_tasks to tessera_api;

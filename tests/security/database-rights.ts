@@ -46,6 +46,7 @@ export const TABLES: Readonly<Record<string, Cells>> = {
   "state.edges": cells("siu-", "si--", "si--", "s---"),
   "state.events": WRITTEN_ONCE,
   "state.execution_edges": READ_ONLY,
+  "state.failures": cells("si--", "-i--", "si--", "s---"),
   "state.identity_edges": cells("siu-", "si--", "si--", "s---"),
   "state.inbox": MOVED,
   "state.pmo_batch_tasks": cells("siu-", "siu-", "s-u-", "s---"),
@@ -123,7 +124,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     names: names(`
       answer_cards answer_parent ask_by_answers change_project claim_calls command_of consume_answers count_answer dispatch_next end_turn enqueue_idle enqueue_one enqueue_plainly enqueue_turn expect_batch
       fallback_deliverable first_remembered from_session gate has_repeats in_item_order in_place in_rounds kernel_error lapse_call left_over
-      living_project make_ticket_key new_card_id note_refusals open_call_at overdue_rings no_executor put_agents put_boxes put_cards
+      living_project make_ticket_key new_card_id note_failures note_refusals open_call_at overdue_rings no_executor put_agents put_boxes put_cards
       open_plainly probe_write put_dead_letters put_profiles put_projects put_result_card_at put_tools record_end refuse_claims
       refuse_holder refuse_result refuse_worker renew_call_at report_at report_plainly report_rarities result_content
       mended_report normal_error normal_result result_mistake

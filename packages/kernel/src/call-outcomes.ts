@@ -122,6 +122,8 @@ export interface ReportRequest extends CallHold {
   readonly author_id?: string;
   readonly function_name?: string;
   readonly traceparent?: string;
+  /** Where the tool failed, for operators; kept with a report that is no success, cut after STACK_CHARS_MAX. */
+  readonly stack?: string;
 }
 
 export type ReportOutcome =

@@ -24,7 +24,7 @@ import type {
   ResultContent,
 } from "./outcomes.ts";
 import type { Ids } from "./ports.ts";
-import { answering, checkIds } from "./request-gate.ts";
+import { answering, checkIds, storableStack } from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
 export interface ExecutorPort {
@@ -79,10 +79,12 @@ export function createExecutorPort(world: TransitionWorld & { ids: Ids; announce
     report: (request) =>
       answering(async () => {
         checkCall(request);
-        const { content } = request;
-        const outcome = await sendReport(
-          content === undefined ? request : { ...request, content: gateResult(content) },
-        );
+        const { content, stack, ...claims } = request;
+        const outcome = await sendReport({
+          ...claims,
+          ...(content === undefined ? {} : { content: gateResult(content) }),
+          ...storableStack(stack),
+        });
         if (outcome.outcome === "accepted" && "wake" in outcome) world.announcer.announce({ wakes: [outcome.wake] });
         return outcome;
       }),

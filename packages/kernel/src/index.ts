@@ -60,7 +60,7 @@ export { pause } from "./pause.ts";
 export * from "./ports.ts";
 export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
 export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";
-export type { AgentFilter, CardDocument, EventRow, ProfileRow, Reads, TurnPlace } from "./reads.ts";
+export type { AgentFilter, CardDocument, EventRow, FailureRow, ProfileRow, Reads, TurnPlace } from "./reads.ts";
 export { LATE_CODES } from "./refused-commands.ts";
 export {
   type AgentRecord,

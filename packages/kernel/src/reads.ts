@@ -58,6 +58,16 @@ export interface AgentFilter {
   readonly limit?: number;
 }
 
+/** Where an attempt of a call failed; without a call, why the turn itself could not be run. */
+export interface FailureRow extends Row {
+  readonly failure_id: number;
+  readonly tool_call_id: string | null;
+  readonly tool_name: string | null;
+  readonly attempt: number | null;
+  readonly stack: string;
+  readonly created_at: string;
+}
+
 /** What comes behind `after`, so many of them. */
 export interface PageAfter {
   readonly after?: string;
@@ -107,6 +117,12 @@ export interface Reads {
   head(projectId: string, agentId: string): Promise<Row | null>;
   call(projectId: string, callId: string): Promise<Row | null>;
   callsOfTurn(projectId: string, turnId: string): Promise<Row[]>;
+  /** Stacks of what failed in a turn, in the order of their reports; for operators only. */
+  failuresOfTurn(
+    projectId: string,
+    turnId: string,
+    page?: { readonly after?: number; readonly limit?: number },
+  ): Promise<FailureRow[]>;
   project(projectId: string): Promise<Row | null>;
   tools(projectId: string): Promise<Row[]>;
   /** One page of tools behind a name, in the order of their names. */
@@ -161,6 +177,8 @@ export function createReads(database: Database, clock: Clock): Reads {
     head: (project, agent) => one("head_by_agent", project, agent),
     call: (project, call) => one("call_by_id", project, call),
     callsOfTurn: (project, turn) => all("calls_of_turn", project, turn),
+    failuresOfTurn: (project, turn, { after = 0, limit = ROWS_MAX } = {}) =>
+      all("failures_of_turn", project, turn, after, limit),
     project: (project) => one("project_by_id", project),
     toolsAfter: (project, name, limit) => all("tools_after", project, name, limit),
     tool: (project, name) => one("tool_by_name", project, name),

@@ -7,6 +7,7 @@ import {
   ARGUMENTS_BYTES_MAX,
   CARD_METADATA_BYTES_MAX,
   CGError,
+  cutMessage,
   ENVELOPE_DEPTH_EXTRA,
   type JsonObject as GatedObject,
   gateJson,
@@ -14,6 +15,7 @@ import {
   JSON_DEPTH_MAX,
   parseId,
   parseSubject,
+  STACK_CHARS_MAX,
   validateCardContent,
 } from "@tessera/protocol";
 import type { CardDraft, JsonObject, Rejected } from "./outcomes.ts";
@@ -85,6 +87,16 @@ function gateMetadata(metadata: JsonObject): JsonObject {
 
 export function gateArguments(value: unknown): GatedObject {
   return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as GatedObject;
+}
+
+/** A stack as the store can hold it; nothing where there is none. It is for people to read, so it refuses no report. */
+export function storableStack(stack: unknown): { readonly stack?: string } {
+  if (typeof stack !== "string" || stack === "") return {};
+  const text = stack
+    .slice(0, STACK_CHARS_MAX + 1)
+    .toWellFormed()
+    .replaceAll("\0", "\ufffd");
+  return { stack: cutMessage(text, STACK_CHARS_MAX) };
 }
 
 /** A part of a tool's definition. Its author's limits are tighter; these keep the store whole whoever wrote it. */

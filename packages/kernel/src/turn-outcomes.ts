@@ -182,7 +182,12 @@ export type SuspendOutcome =
 
 export interface ApplyRequest extends TurnHold {
   readonly step_id: string;
-  readonly results: readonly { readonly tool_call_id: string; readonly content: ResultContent }[];
+  readonly results: readonly {
+    readonly tool_call_id: string;
+    readonly content: ResultContent;
+    /** As of a report. */
+    readonly stack?: string;
+  }[];
 }
 
 export type ApplyOutcome =
@@ -203,6 +208,8 @@ export interface FinishRequest extends TurnHold {
   readonly deliverable?: Omit<CardDraft, "type">;
   readonly error_code?: string;
   readonly error_message?: string;
+  /** Why its worker could not run the turn, for operators. */
+  readonly stack?: string;
 }
 
 export type FinishOutcome =
@@ -274,6 +281,8 @@ export interface RepeatRequest {
   readonly worker_id: string;
   /** The one that is to begin. */
   readonly attempt: number;
+  /** Where the one before it failed, for operators. */
+  readonly stack?: string;
 }
 
 /** A duplicate was asked for before, by the same worker. */

@@ -39,7 +39,15 @@ import type {
   WriteOutcome,
 } from "./outcomes.ts";
 import type { BusMessage, Ids } from "./ports.ts";
-import { answering, checkIds, checkTarget, gateArguments, gateCard, gateRuntimeConfig } from "./request-gate.ts";
+import {
+  answering,
+  checkIds,
+  checkTarget,
+  gateArguments,
+  gateCard,
+  gateRuntimeConfig,
+  storableStack,
+} from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
 export interface TurnPort {
@@ -159,7 +167,10 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
         };
       }),
 
-    applyResults: (request) => apply(request),
+    applyResults({ results, ...request }) {
+      const storable = results.map(({ stack, ...result }) => ({ ...result, ...storableStack(stack) }));
+      return apply({ ...request, results: storable });
+    },
     appendCards: (request) => answering(() => append({ ...request, cards: request.cards.map(gateCard) })),
 
     async finishTurn(request, messages = []) {
@@ -226,7 +237,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
         const values = [project_id, agent_id, card_id, author_id, text, moment(world.clock)];
         return await runOnce<ResetOutcome>(world, "reset_conversation", values);
       }),
-    repeatCall: (request) => repeat(request),
+    repeatCall: ({ stack, ...request }) => repeat({ ...request, ...storableStack(stack) }),
     renewWorker: (request) => renew(request),
     retireWorker: (workerId) => runOnce(world, "retire_worker", [workerId, moment(world.clock)]),
   };
@@ -302,9 +313,10 @@ function mintCapability(ids: Ids): string {
   return ids.traceId() + ids.traceId();
 }
 
-function gateFinish(request: FinishRequest): FinishRequest {
+function gateFinish({ stack, ...request }: FinishRequest): FinishRequest {
   return {
     ...request,
+    ...storableStack(stack),
     ...(request.cards === undefined ? {} : { cards: request.cards.map(gateCard) }),
     ...(request.deliverable === undefined
       ? {}

@@ -18,7 +18,7 @@ type Item = Readonly<Record<string, unknown>>;
 /** Set by the kernel and different each time, or counted by a sequence. */
 const RANDOM = new Set([
   ...["result_card_id", "tool_result_card_id", "card_id", "deliverable_card_id", "report_span_id", "capability"],
-  ...["cap_sha256", "sha256", "seq", "queue_order", "audit_id", "dead_letter_id"],
+  ...["cap_sha256", "sha256", "seq", "queue_order", "audit_id", "dead_letter_id", "failure_id"],
 ]);
 const WRITTEN = [
   ...["card.cards", "card.boxes", "card.box_cards", "state.calls", "state.agent_state_head", "state.agent_turns"],
@@ -30,7 +30,7 @@ const WRITTEN = [
     "state.pmo_batches",
     "state.pmo_batch_tasks",
   ],
-  ...["state.audit_log", "state.dead_letters"],
+  ...["state.audit_log", "state.dead_letters", "state.failures"],
 ];
 
 interface Seen {
@@ -455,6 +455,11 @@ const DOORS: readonly Door[] = [
       "a failure": changed(reporting, {
         content: { status: "failed", error: { code: "x", message: "", source: "tool" } },
       }),
+      "a failure with a stack": changed(reporting, {
+        content: { status: "failed", error: { code: "x", message: "", source: "tool" } },
+        stack: "Error: x",
+      }),
+      "a success with a stack": changed(reporting, { stack: "Error: x" }),
       "a failure to be tried again": changed(reporting, { content: RETRY }),
       "a call that was reported": changed(reporting, async (item) => {
         await fx.query(doorOf("report_at"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
@@ -545,6 +550,8 @@ const DOORS: readonly Door[] = [
         return item;
       }),
       "a failure": changed(finishing, { status: "failed", error_code: "x" }),
+      "a failure with a stack": changed(finishing, { status: "failed", error_code: "x", stack: "Error: x" }),
+      "a success with a stack": changed(finishing, { stack: "Error: x" }),
       "a status that is none": changed(finishing, { status: "running" }),
       "no status": changed(finishing, { status: null }),
       "an error code": changed(finishing, { error_code: "x" }),

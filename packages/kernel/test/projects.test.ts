@@ -50,6 +50,16 @@ async function fill(project_id: string): Promise<void> {
     executor: "executor-1",
   });
   if (opened.outcome === "rejected") throw new Error(opened.code);
+  const broken = await fx.kernel.openCall({
+    project_id,
+    tool_call_id: turn.calls[1]?.tool_call_id ?? "",
+    ticket: turn.calls[1]?.ticket ?? "",
+    executor: "executor-1",
+  });
+  if (broken.outcome === "rejected") throw new Error(broken.code);
+  const error = { code: "internal_error", message: "it broke" };
+  const hold = { project_id, tool_call_id: broken.tool_call_id, capability: broken.capability };
+  await fx.kernel.report({ ...hold, content: { status: "failed", error }, stack: "Error: it broke" });
   const batch_id = fx.ids.mint("batch");
   const batch_task_id = fx.ids.mint("task");
   const { tool_call_id, capability } = opened;

@@ -34,6 +34,8 @@ export const SUBJECT_TOKENS_MAX = 11;
 export const DURABLE_CHARS_MAX = 64;
 export const DESCRIPTION_BYTES_MAX = 4 * KIB;
 export const ERROR_MESSAGE_CHARS_MAX = 1_000;
+/** Of one attempt, as it is kept for operators. */
+export const STACK_CHARS_MAX = 8_192;
 export const TOOL_SCHEMA_BYTES_MAX = 64 * KIB;
 export const TOOL_SCHEMA_DEPTH_MAX = 32;
 

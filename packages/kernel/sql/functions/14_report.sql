@@ -2,7 +2,8 @@
 --
 -- move: wait.settle (waiting → received). A retryable failure with attempts left does not settle: it gives the call back.
 -- item: { project_id, tool_call_id, capability, content | tool_result_card_id (+ status, after_execution), message_type?,
---         agent_id?, agent_turn_id?, turn_epoch?, recursion_depth?, author_id?, function_name?, traceparent?, principal? }
+--         agent_id?, agent_turn_id?, turn_epoch?, recursion_depth?, author_id?, function_name?, traceparent?, principal?, stack? }
+--   stack: where the tool failed, for operators (19_failures.sql); kept with a report that is accepted and is no success.
 -- answer: accepted + { tool_result_card_id, inbox_id, correlation_id, trace_id, wake?, warning? }, accepted + retry_at, duplicate,
 --   or rejected + code. `wake` is there when none of the step's calls is left open.
 --
@@ -167,7 +168,7 @@ begin
                                        'agent_turn_id', d.agent_turn_id, 'turn_epoch', d.turn_epoch, 'trace_id', d.trace_id,
                                        'worker_target', roster.worker_target, 'inbox_id', d.tool_call_id)) as answer) taken;
 
-  if is_rare then
+  if is_rare or jsonb_path_exists(items, '$[*].stack') then
     perform l0.report_rarities(l0.left_over(items, changed), answer, moment);
   end if;
   if siblings is not null then
@@ -188,12 +189,13 @@ begin
 end $$;
 
 -- What few reports need, kept out of the statement that all of them pay for: a pointed card gets its place, a call to be retried is
--- given back, and what was refused or will be retried is noted.
+-- given back, what was refused or will be retried is noted, and so is where a tool failed.
 create or replace function l0.report_rarities(items jsonb, answer json, moment timestamptz) returns void
 language plpgsql as $$
 declare
   r record;
   notes jsonb := '[]';
+  failures jsonb := '[]';
 begin
   for r in
     select e.item, a.outcome from jsonb_array_elements(items) with ordinality e (item, n)
@@ -217,6 +219,9 @@ begin
       values (r.item ->> 'project_id', 'report', 'retry', r.item ->> 'tool_call_id', r.item ->> 'principal',
               jsonb_build_object('error', r.item -> 'content' -> 'error'), moment);
     end if;
+    if r.outcome ->> 'outcome' = 'accepted' and r.item ? 'stack' then
+      failures := failures || jsonb_build_object('tool_call_id', r.item ->> 'tool_call_id', 'stack', r.item -> 'stack');
+    end if;
     if r.outcome ->> 'code' = 'not_found' then
       -- A call that does not exist is nobody's to look after: noting each would let a stranger fill the log. One of another project is
       -- noted where it belongs; whoever asked must not read in its own log that it exists, nor its owner who that was.
@@ -232,6 +237,7 @@ begin
               jsonb_build_object('normalised', r.outcome #>> '{warning,message}'), moment);
     end if;
   end loop;
+  perform l0.note_failures(failures, moment);
   perform l0.note_refusals('report', notes, moment);
 end $$;
 

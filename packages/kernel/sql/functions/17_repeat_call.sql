@@ -1,6 +1,7 @@
 -- A worker is about to run a local call once more, after a failure that its tool calls retryable.
 --
--- move: claim.repeat (claimed → claimed, attempt + 1). item: { project_id, tool_call_id, worker_id, attempt: the one that begins }
+-- move: claim.repeat (claimed → claimed, attempt + 1). item: { project_id, tool_call_id, worker_id, attempt: the one that begins,
+--         stack?: where the attempt before it failed (19_failures.sql) }
 -- answer: accepted, duplicate (it was asked for before, and the answer was lost), or rejected with not_found, already_settled,
 --   stale_attempt (the call is somebody else's by now, or nobody's: do not run it).
 --
@@ -36,5 +37,13 @@ begin
   select json_agg(case when d.code in ('accepted', 'duplicate') then json_build_object('outcome', d.code)
                        else json_build_object('outcome', 'rejected', 'code', d.code) end order by d.ord)
     into answer from decided d;
+  if jsonb_path_exists(items, '$[*].stack') then
+    perform l0.note_failures((
+      select coalesce(jsonb_agg(jsonb_build_object('tool_call_id', e.item ->> 'tool_call_id', 'attempt', (e.item ->> 'attempt')::integer - 1,
+                                                   'stack', e.item -> 'stack') order by e.n), '[]')
+        from jsonb_array_elements(items) with ordinality e (item, n)
+        join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n
+       where a.outcome ->> 'outcome' = 'accepted' and e.item ? 'stack'), moment);
+  end if;
   return coalesce(answer, '[]');
 end $$;

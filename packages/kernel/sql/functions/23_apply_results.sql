@@ -2,7 +2,7 @@
 -- head stays with its worker. Fenced by the head's epoch, which is the worker's right to all of the step's calls.
 --
 -- moves: wait.settle + wait.apply. item: { project_id, agent_id, agent_turn_id, turn_epoch, step_id,
---         results: [{ tool_call_id, content: { status, after_execution?, result?, error? } }] }
+--         results: [{ tool_call_id, content: { status, after_execution?, result?, error? }, stack? (19_failures.sql) }] }
 -- answer: accepted | duplicate + { after_execution, results: [{ tool_call_id, tool_result_card_id, status, after_execution }] }, or
 --   rejected with not_found, stale_epoch, conflict (another step, or a call left without a result), payload_too_large.
 -- A result that contradicts itself is written as a failed one (l0.normal_result).
@@ -93,5 +93,16 @@ begin
            else json_build_object('outcome', 'rejected', 'code', d.code)
          end order by d.ord)
     into answer from decided d;
+  if jsonb_path_exists(items, '$[*].results[*].stack') then
+    perform l0.note_failures((
+      select coalesce(jsonb_agg(jsonb_build_object('tool_call_id', c.tool_call_id, 'stack', r.value -> 'stack') order by e.n, c.call_index), '[]')
+        from jsonb_array_elements(items) with ordinality e (item, n)
+        join json_array_elements(answer) with ordinality a (outcome, n) on a.n = e.n and a.outcome ->> 'outcome' = 'accepted'
+       cross join lateral jsonb_array_elements(e.item -> 'results') r
+        -- Only those that this commit settled as its worker said: a deadline that came first keeps its outcome.
+        join state.calls c on c.tool_call_id = r.value ->> 'tool_call_id' and c.project_id = e.item ->> 'project_id'
+         and c.agent_turn_id = e.item ->> 'agent_turn_id' and c.settled_by = 'worker' and c.applied_at = moment
+       where r.value ? 'stack'), moment);
+  end if;
   return answer;
 end $$;

@@ -77,7 +77,7 @@ end $$;
 
 -- move: head.finish (running → idle). Only this makes a head idle when all goes well.
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, status, cards?, deliverable?: { card_id, content, metadata? }, error_code?,
---         error_message? }
+--         error_message?, stack? (of a turn that its worker could not run: 19_failures.sql) }
 -- answer: accepted | duplicate (the turn ended with this status and deliverable) + { deliverable_card_id, wake?, answer_wake? }, or rejected.
 --   answer_wake: of the agent that is told how this turn ended, where it has something to do about it.
 create or replace function l0.finish_turn(items jsonb, at timestamptz default null) returns json
@@ -133,6 +133,10 @@ begin
   end if;
   select * into h from state.agent_state_head k where k.project_id = h.project_id and k.agent_id = h.agent_id;
   wake := l0.end_turn(h, item ->> 'status', deliverable, item ->> 'error_code', item ->> 'error_message', 'consumed', moment);
+  if item ? 'stack' and item ->> 'status' <> 'success' then
+    perform l0.note_failures(jsonb_build_array(jsonb_build_object('project_id', h.project_id, 'agent_turn_id', h.active_agent_turn_id,
+                                                                  'stack', item -> 'stack')), moment);
+  end if;
   return jsonb_build_object('outcome', 'accepted', 'deliverable_card_id',
     coalesce(deliverable, (select t.deliverable_card_id from state.agent_turns t where t.agent_turn_id = item ->> 'agent_turn_id')),
     'output_box_id', h.output_box_id, 'channel_id', h.active_channel_id, 'trace_id', h.trace_id) || coalesce(jsonb_build_object('wake', wake), '{}')

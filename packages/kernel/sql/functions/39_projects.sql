@@ -82,7 +82,7 @@ declare
   rows_max constant integer := 2000;
   blocks_max constant integer := 128;
   stages constant text[] := array[
-    'state.pmo_batches', 'state.calls *', 'state.agent_turns', 'state.inbox', 'state.edges response', 'state.edges', 'state.identity_edges',
+    'state.failures', 'state.pmo_batches', 'state.calls *', 'state.agent_turns', 'state.inbox', 'state.edges response', 'state.edges', 'state.identity_edges',
     'state.events', 'state.trace_budgets', 'state.agent_state_head', 'card.box_cards *', 'card.cards *', 'card.boxes *',
     'resource.project_agents', 'resource.profiles', 'resource.tool_versions', 'state.dead_letters', 'state.audit_log', 'resource.api_keys'];
   kept resource.projects;

@@ -115,6 +115,12 @@ select e.* from l0.events_after($1, $2, $3) e order by e.seq;
 select b.*, (select json_agg(t order by t.task_index) from state.pmo_batch_tasks t where t.batch_id = b.batch_id) as tasks
   from state.pmo_batches b where b.batch_id = $2 and b.project_id = $1;
 
+-- name: failures_of_turn
+-- In the order in which they were reported. The tool's name is its call's.
+select f.failure_id, f.tool_call_id, c.tool_name, f.attempt, f.stack, f.created_at
+  from state.failures f left join state.calls c on c.tool_call_id = f.tool_call_id
+ where f.project_id = $1 and f.agent_turn_id = $2 and f.failure_id > $3 order by f.failure_id limit $4;
+
 -- name: dead_letters_of_project
 select d.* from state.dead_letters d where d.project_id = $1 and ($3::bigint is null or d.dead_letter_id < $3) order by d.dead_letter_id desc limit $2;
 
