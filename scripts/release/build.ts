@@ -17,7 +17,7 @@ import { makePreparedStore, PREPARED_STORE_KEY } from "@tessera/runtime/prepared
 import { type PackagePlan, PUBLISHED, SHARED } from "./packages.ts";
 import { moduleOf, type Reach, reachOf } from "./reach.ts";
 import { withSpecifiers } from "./specifiers.ts";
-import { type Manifest, type ModuleName, ROOT, readWorkspace, type Workspace } from "./workspace.ts";
+import { type Manifest, type ModuleName, ROOT, readProject, readWorkspace, type Workspace } from "./workspace.ts";
 
 export interface BuiltPackage {
   readonly plan: PackagePlan;
@@ -121,6 +121,7 @@ function manifestOf({ plan, siblings }: Reach, workspace: Workspace) {
     const path = `./${builtPath(modules.get(specifier) ?? "")}`;
     return { types: `${path}.d.ts`, default: `${path}.js` };
   };
+  const { homepage, bugs, repository } = readProject();
   const exports = Object.entries(plan.exports).map(([subpath, specifier]) => [subpath, targetsOf(specifier)] as const);
   const bin = Object.entries(plan.bin ?? {}).map(([command, module]) => [command, `./${module}.js`] as const);
   return {
@@ -129,6 +130,9 @@ function manifestOf({ plan, siblings }: Reach, workspace: Workspace) {
     description,
     keywords,
     license,
+    homepage,
+    bugs,
+    repository: { ...repository, directory: `packages/${plan.described}` },
     type: "module",
     engines,
     ...(bin.length === 0 ? {} : { bin: Object.fromEntries(bin) }),

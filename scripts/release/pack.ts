@@ -14,10 +14,14 @@ export interface PackedPackage extends BuiltPackage {
 
 interface PackAnswer {
   readonly name: string;
-  readonly filename: string;
   readonly size: number;
   readonly unpackedSize: number;
   readonly entryCount: number;
+}
+
+/** The name that npm gives to the tarball of a package. */
+export function tarballOf(name: string, version: string): string {
+  return `${name.replace("@", "").replace("/", "-")}-${version}.tgz`;
 }
 
 export function packPackages(built: readonly BuiltPackage[], destination: string): PackedPackage[] {
@@ -31,10 +35,10 @@ export function packPackages(built: readonly BuiltPackage[], destination: string
   return built.map((each) => {
     const answer = Object.values(answers).find(({ name }) => name === each.plan.name);
     if (answer === undefined) throw new Error(`npm packed no ${each.plan.name}`);
-    const { filename, size, unpackedSize, entryCount } = answer;
+    const { size, unpackedSize, entryCount } = answer;
     return {
       ...each,
-      tarball: join(destination, filename),
+      tarball: join(destination, tarballOf(each.plan.name, each.version)),
       packedBytes: size,
       unpackedBytes: unpackedSize,
       fileCount: entryCount,

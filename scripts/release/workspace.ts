@@ -16,6 +16,13 @@ export interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
 }
 
+/** What the packages have in common, said once, in the manifest of the repository. */
+export interface Project {
+  readonly repository: { readonly type: string; readonly url: string };
+  readonly homepage: string;
+  readonly bugs: string;
+}
+
 /** A module of the workspace: `kernel/src/ports`, of packages/kernel/src/ports.ts. */
 export type ModuleName = string;
 
@@ -36,6 +43,10 @@ export function readWorkspace(): Workspace {
     }
   }
   return { manifests, modules };
+}
+
+export function readProject(): Project {
+  return JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8")) as Project;
 }
 
 export function withoutEnding(file: string): string {

@@ -5,6 +5,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSyn
 import { type AddressInfo, createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { VERSION } from "@tessera/protocol";
 import { type Api, type Node, openApi, openNode } from "@tessera/runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runHere } from "./run-here.ts";
@@ -167,7 +168,7 @@ describe("the cache of compiled sources", { timeout: SLOW_MS }, () => {
     const cache = join(directory, "cache");
     for (const place of [cache, cache, "/proc/nowhere", TESSERA]) {
       const ran = await runTessera(["--version"], { TESSERA_CACHE_DIR: place });
-      expect(ran).toEqual({ exitCode: 0, out: "0.1.0\n", err: "" });
+      expect(ran).toEqual({ exitCode: 0, out: `${VERSION}\n`, err: "" });
     }
     expect(readdirSync(join(cache, "compiled"))).not.toEqual([]);
   });

@@ -4,6 +4,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openPglite } from "@tessera/engines/pglite";
+import { VERSION } from "@tessera/protocol";
 import { openStore } from "@tessera/runtime";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { runHere } from "./run-here.ts";
@@ -125,7 +126,11 @@ describe("started by an old Node", () => {
     "data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.9.0'}})";
 
   it("the command hands over to the Node that npm installed", async () => {
-    expect(await runNode(["--import", old, TESSERA, "--version"])).toEqual({ exitCode: 0, out: "0.1.0\n", err: "" });
+    expect(await runNode(["--import", old, TESSERA, "--version"])).toEqual({
+      exitCode: 0,
+      out: `${VERSION}\n`,
+      err: "",
+    });
     expect((await runNode(["--import", old, TESSERA, "verfy"])).exitCode).toBe(2);
   });
 

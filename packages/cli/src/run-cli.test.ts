@@ -1,3 +1,4 @@
+import { VERSION } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { migrateText } from "./migrate-command.ts";
 import { printed as printedText } from "./printing-gate.ts";
@@ -30,7 +31,7 @@ describe("usage", () => {
   });
 
   it("--version prints the version and nothing else", async () => {
-    expect(await run("--version")).toEqual({ exitCode: 0, out: "0.1.0\n", err: "" });
+    expect(await run("--version")).toEqual({ exitCode: 0, out: `${VERSION}\n`, err: "" });
   });
 
   it("no command shows help and exits 2", async () => {
