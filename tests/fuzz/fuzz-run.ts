@@ -1,12 +1,12 @@
 // How every fuzz suite runs: its seed, how many inputs, what an answer may be, and how many there were.
 //
-//   F1. An input is answered with a value or with a CGError of the catalogue, within a second. Every other error is a bug.
+//   F1. An input is answered with a value or with a TesseraError of the catalogue, within a second. Every other error is a bug.
 //   F2. A run is repeated exactly with TESSERA_SEED; TESSERA_FUZZ_RUNS multiplies the number of inputs.
 //   F3. Every input is counted under its target, and the counts are printed when the suite ends. With TESSERA_PROOF=1 they are
 //       written down among the records of the proof, under the commit that the suite began with. A target that did not come to
 //       its end is a finding, also where it hung or was never begun.
 
-import { CGError, ERROR_MESSAGE_CHARS_MAX, isErrorCode } from "@tessera/protocol";
+import { ERROR_MESSAGE_CHARS_MAX, isErrorCode, TesseraError } from "@tessera/protocol";
 import { seedFromEnvironment } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, it } from "vitest";
@@ -19,7 +19,7 @@ const seed = seedFromEnvironment();
 const factor = Number(process.env.TESSERA_FUZZ_RUNS ?? 1);
 if (!(factor > 0)) throw new Error("TESSERA_FUZZ_RUNS must be a number above 0: how many times the usual inputs");
 
-export type Verdict<T> = { readonly value: T; readonly error?: never } | { readonly error: CGError };
+export type Verdict<T> = { readonly value: T; readonly error?: never } | { readonly error: TesseraError };
 
 export interface Suite {
   /** One test: `property` must hold for `inputs` values, times TESSERA_FUZZ_RUNS (F2). */
@@ -120,8 +120,8 @@ function timed<T>(run: () => T): { verdict: Verdict<T>; ms: number } {
 }
 
 /** F1: the error as one that may cross a boundary; anything else is thrown on. */
-export function refusalOf(error: unknown): CGError {
-  if (!CGError.is(error)) throw error;
+export function refusalOf(error: unknown): TesseraError {
+  if (!TesseraError.is(error)) throw error;
   if (!isErrorCode(error.code))
     throw new Error(`refused with ${String(error.code)}, which is no code`, { cause: error });
   if (error.message.length > ERROR_MESSAGE_CHARS_MAX) {

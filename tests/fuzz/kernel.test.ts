@@ -2,7 +2,7 @@
 // and what is accepted leaves every invariant intact.
 
 import { DatabaseError, INVARIANTS, type Kernel, type Statements } from "@tessera/kernel";
-import { CGError, isErrorCode } from "@tessera/protocol";
+import { isErrorCode, TesseraError } from "@tessera/protocol";
 import { inVain } from "@tessera/testkit/in-vain";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
@@ -94,7 +94,7 @@ function wordOf(outcome: unknown): string {
 /** What kind of fault of the database it was; any other error is thrown on. */
 function kindOf(error: unknown): string {
   if (error instanceof DatabaseError) return error.kind;
-  if (CGError.is(error) && error.code === "storage_error") return String(error.details.kind);
+  if (TesseraError.is(error) && error.code === "storage_error") return String(error.details.kind);
   throw error;
 }
 

@@ -9,12 +9,12 @@
 import {
   buildToolResultContent,
   CGContext,
-  CGError,
   decodeJsonMessage,
   gateJson,
   type JsonObject,
   parseJson,
   parseToolCommand,
+  TesseraError,
   validateCard,
 } from "@tessera/protocol";
 import { defineTool } from "@tessera/tool";
@@ -100,7 +100,7 @@ function codeOf(gate: Gate, json: string): string {
     const answer = gate(json);
     return typeof answer === "string" && answer.length < 100 ? answer : "accepted";
   } catch (error) {
-    if (CGError.is(error)) return error.code;
+    if (TesseraError.is(error)) return error.code;
     throw error;
   }
 }

@@ -3,7 +3,7 @@
 //   M1. A model that never ends is cut off by its client, as the real one is, unless its turn is stopped before.
 
 import type { ModelAnswer, ModelCall, ModelPort, ModelToolCall } from "@tessera/agent";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import type { SimProcess } from "@tessera/testkit/sim";
 import { type SentRequest, sentRequest } from "./request-watch.ts";
 import type { ToolWorld } from "./sim-tools.ts";
@@ -45,8 +45,8 @@ export function simModel(world: ToolWorld, process: SimProcess): ModelPort {
   };
 }
 
-function failed(message: string): CGError {
-  return new CGError("model_failed", message, { details: { retryable: false } });
+function failed(message: string): TesseraError {
+  return new TesseraError("model_failed", message, { details: { retryable: false } });
 }
 
 function answerTo(world: ToolWorld, call: ModelCall, { agent_turn_id }: SentRequest): Say {

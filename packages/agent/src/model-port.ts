@@ -1,7 +1,7 @@
 // What the loop asks of a model: one streamed answer to one transcript. Which provider answers is the profile's business.
 //
 //   M1. A model never runs a tool here: its calls come back as data, and the kernel owns them.
-//   M2. A failure is a CGError `model_failed`, or that of a configuration with which no answer can come; `details.retryable` says whether asking again may help.
+//   M2. A failure is a TesseraError `model_failed`, or that of a configuration with which no answer can come; `details.retryable` says whether asking again may help.
 
 import type { JsonObject } from "@tessera/protocol";
 import type { ModelMessage } from "ai";

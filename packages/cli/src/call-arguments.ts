@@ -2,7 +2,7 @@
 // reaches the tool.
 
 import { readFileSync } from "node:fs";
-import { ARGUMENTS_BYTES_MAX, CGError, isJsonObject, type JsonObject, parseJson } from "@tessera/protocol";
+import { ARGUMENTS_BYTES_MAX, isJsonObject, type JsonObject, parseJson, TesseraError } from "@tessera/protocol";
 import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo, usageError } from "./failure.ts";
 import type { Terminal } from "./printing-gate.ts";
@@ -27,12 +27,12 @@ export async function readArguments(given: string | undefined, terminal: Pick<Te
   return objectOf(given, (found) => usageError(`${WANTED}: ${found}`));
 }
 
-function objectOf(text: string, refuse: (found: string) => CGError): JsonObject {
+function objectOf(text: string, refuse: (found: string) => TesseraError): JsonObject {
   let value: unknown;
   try {
     value = parseJson(text, { bytesMax: ARGUMENTS_BYTES_MAX });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw refuse(text.trim() === "" ? "it is empty" : error.message);
   }
   if (isJsonObject(value)) return value;

@@ -11,7 +11,7 @@
 
 import { resolve } from "node:path";
 import type { Client } from "@tessera/client";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import type { Node } from "@tessera/runtime";
 import { isApiProblem, isUnknownPath } from "./api-failure.ts";
 import { EXIT } from "./exit-codes.ts";
@@ -74,7 +74,7 @@ export async function startedHolder(
   flags: Omit<ApiFlags, "project">,
   terminal: Pick<Terminal, "env">,
 ): Promise<Api | null> {
-  if (!CGError.is(error) || error.code !== "store_in_use") return null;
+  if (!TesseraError.is(error) || error.code !== "store_in_use") return null;
   const { systemClock: clock } = await import("@tessera/runtime");
   const until = clock.monotonicMs() + STARTING_MS_MAX;
   while (clock.monotonicMs() < until) {

@@ -6,7 +6,7 @@
 //       that is printed holds a password or a key.
 
 import { existsSync, readFileSync } from "node:fs";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import {
   type Check,
   describeSettings,
@@ -71,12 +71,12 @@ export async function doctorCommand(
 }
 
 /** An error is told as a check (D2). */
-async function settingsFile(bundle: string | undefined): Promise<SettingsFile | CGError | null> {
+async function settingsFile(bundle: string | undefined): Promise<SettingsFile | TesseraError | null> {
   if (bundle === undefined || !existsSync(bundle)) return null;
   try {
     return await readSettingsFile(bundle);
   } catch (error) {
-    if (CGError.is(error)) return error;
+    if (TesseraError.is(error)) return error;
     throw error;
   }
 }
@@ -107,7 +107,7 @@ function settingChecks({ problems }: ResolvedSettings, maybeErrors: readonly unk
 }
 
 function sentenceOf(error: Error): string {
-  return CGError.is(error) ? describeFailure(error).message : error.message;
+  return TesseraError.is(error) ? describeFailure(error).message : error.message;
 }
 
 function redacted(check: Check): Check {

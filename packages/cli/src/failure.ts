@@ -1,6 +1,6 @@
 // What a command says when it fails: a code, what was tried and found, what to do, and the exit code. Never a stack.
 
-import { CGError, ERROR_CATALOGUE, type ErrorCode } from "@tessera/protocol";
+import { ERROR_CATALOGUE, type ErrorCode, TesseraError } from "@tessera/protocol";
 import { apiFailure, isApiProblem } from "./api-failure.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 
@@ -65,8 +65,8 @@ const BY_LISTEN_ERRNO: Readonly<Record<string, { readonly found: string; readonl
 const CONFIGURATION_CODES: ReadonlySet<ErrorCode> = new Set(["bad_request", "unsupported_version"]);
 
 /** A command line that means nothing. */
-export function usageError(message: string): CGError {
-  return new CGError("bad_request", message, { details: { kind: "usage" } });
+export function usageError(message: string): TesseraError {
+  return new TesseraError("bad_request", message, { details: { kind: "usage" } });
 }
 
 /** An error of which the command knows better what to do about it than the catalogue, which speaks to everybody. */
@@ -75,14 +75,14 @@ export function errorWithTodo(
   message: string,
   todo: string,
   exitCode: ExitCode = EXIT.failure,
-): CGError {
-  return new CGError(code, message, { details: { advice: { exitCode, todo } satisfies Advice } });
+): TesseraError {
+  return new TesseraError(code, message, { details: { advice: { exitCode, todo } satisfies Advice } });
 }
 
 /** `help` is the command that explains the one that was run. */
 export function describeFailure(error: unknown, help = "tessera --help"): Failure {
   if (isApiProblem(error)) return apiFailure(error);
-  if (!CGError.is(error)) return listenFailure(error) ?? unexpectedFailure(error);
+  if (!TesseraError.is(error)) return listenFailure(error) ?? unexpectedFailure(error);
   const { code, message, details } = error;
   if (details.kind === "usage") {
     return { exitCode: EXIT.usage, code: "usage", message, todo: `See \`${help}\`.` };
@@ -99,7 +99,7 @@ export function describeFailure(error: unknown, help = "tessera --help"): Failur
   return { exitCode, code, message, todo: todoOf(code) };
 }
 
-function kindOf({ kind, errno }: CGError["details"]): string {
+function kindOf({ kind, errno }: TesseraError["details"]): string {
   return kind === "missing_bundle" && errno === "ENOTDIR" ? "file_as_bundle" : String(kind);
 }
 
@@ -112,7 +112,7 @@ function mistakesFailure(code: ErrorCode, found: readonly { readonly code: Error
 }
 
 /** Whoever holds a directory serves its API once it has started: one that does not is starting, or does nothing else. */
-function lockedFailure({ code, details }: CGError): Failure {
+function lockedFailure({ code, details }: TesseraError): Failure {
   const who = details.pid === undefined ? "another process that is just starting" : `process ${details.pid}`;
   const message = `the store in ${details.directory} is in use by ${who}, which does not answer other commands yet`;
   const todo = "Repeat in a moment; if it stays so, stop that process, or use another directory.";

@@ -1,13 +1,13 @@
 // Who holds the directory that `start` and `dev` want: a process that answers is worth naming, because it can be used.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { findHolder } from "@tessera/runtime";
 import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 
 /** Null: the directory was not the matter, or who holds it does not answer. */
-export async function heldByTessera(error: unknown, data: string | undefined): Promise<CGError | null> {
-  if (!CGError.is(error) || error.code !== "store_in_use" || data === undefined) return null;
+export async function heldByTessera(error: unknown, data: string | undefined): Promise<TesseraError | null> {
+  if (!TesseraError.is(error) || error.code !== "store_in_use" || data === undefined) return null;
   const holder = await findHolder(data);
   if (holder === null || holder.reached === null) return null;
   const message = `process ${holder.pid} holds the store in ${data}, and serves it at ${holder.reached.url}`;

@@ -1,6 +1,6 @@
 // Who listens on the port that `start` and `dev` want: another Tessera is worth naming, because it can be used.
 
-import type { CGError } from "@tessera/protocol";
+import type { TesseraError } from "@tessera/protocol";
 import { isApiProblem } from "./api-failure.ts";
 import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
@@ -10,7 +10,7 @@ const ANSWER_MS_MAX = 1_000;
 const HERE: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
 
 /** Null: the port was not the matter, or no Tessera answers there. */
-export async function takenByTessera(error: unknown): Promise<CGError | null> {
+export async function takenByTessera(error: unknown): Promise<TesseraError | null> {
   if (!(error instanceof Error)) return null;
   const { code, address, port } = error as NodeJS.ErrnoException & { address?: string; port?: number };
   if (code !== "EADDRINUSE" || address === undefined || port === undefined) return null;

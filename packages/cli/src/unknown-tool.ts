@@ -1,11 +1,11 @@
 // A tool that is not there: says what is, nearest names first.
 
-import { type CGError, nearestNames } from "@tessera/protocol";
+import { nearestNames, type TesseraError } from "@tessera/protocol";
 import { errorWithTodo } from "./failure.ts";
 
 const NAMES_MAX = 40;
 
-export function unknownTool(name: string, project: string, known: readonly string[]): CGError {
+export function unknownTool(name: string, project: string, known: readonly string[]): TesseraError {
   const message = `project ${project} has no tool ${JSON.stringify(name)}`;
   return errorWithTodo("not_found", message, todoFor(name, known));
 }

@@ -5,7 +5,7 @@
 //   V3. For a program every answer has one form: a bundle that cannot be read at all is a finding, too.
 
 import { resolve } from "node:path";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { type BundleReport, type Finding, validateBundle } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -46,12 +46,12 @@ async function reportOf(given: string | undefined, format: ValidateFormat, termi
     const shown = ({ file }: Finding) => shownPath(resolve(report.root, file)); // V2
     return { ...report, findings: report.findings.map((finding) => ({ ...finding, file: shown(finding) })) };
   } catch (error) {
-    if (format === "text" || !CGError.is(error)) throw error;
+    if (format === "text" || !TesseraError.is(error)) throw error;
     return unreadable(bundle ?? ".", error); // V3
   }
 }
 
-function unreadable(bundle: string, error: CGError): BundleReport {
+function unreadable(bundle: string, error: TesseraError): BundleReport {
   const { code, message } = describeFailure(error);
   const place = { file: shownPath(bundle), line: 1, column: 1, pointer: "" };
   const counts = { agents: 0, tools: 0, models: 0, swarms: 0, extensions: 0 };

@@ -1,12 +1,12 @@
-// For tests: the CGError that something must fail with.
+// For tests: the TesseraError that something must fail with.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 
-export async function refusalOf(promise: Promise<unknown>): Promise<CGError> {
+export async function refusalOf(promise: Promise<unknown>): Promise<TesseraError> {
   const error = await promise.then(
     (value) => new Error(`it succeeded with ${JSON.stringify(value).slice(0, 200)}`),
     (thrown: unknown) => thrown,
   );
-  if (!CGError.is(error)) throw error;
+  if (!TesseraError.is(error)) throw error;
   return error;
 }

@@ -8,10 +8,10 @@
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import {
-  CGError,
   isId,
   type JsonObject,
   readToolDelegationPolicy,
+  TesseraError,
   type ToolDelegationPolicy,
   toolDelegationMistake,
 } from "@tessera/protocol";
@@ -166,8 +166,8 @@ function checkRequest(request: ApiKeyRequest): void {
   }
 }
 
-function refuse(field: string, message: string): CGError {
-  return new CGError("bad_request", message, { details: { field } });
+function refuse(field: string, message: string): TesseraError {
+  return new TesseraError("bad_request", message, { details: { field } });
 }
 
 function sha256(data: string | Uint8Array): Buffer {

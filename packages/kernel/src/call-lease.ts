@@ -5,7 +5,7 @@
 //       answer came, and a renewal that is never answered does not hold up its end.
 //   L3. A claim whose answer came after the lease had lapsed is renewed at once, and that renewal decides.
 
-import { CGError, LEASE_MS } from "@tessera/protocol";
+import { LEASE_MS, TesseraError } from "@tessera/protocol";
 import type { ExecutorPort } from "./executor-port.ts";
 import type { CallHold } from "./outcomes.ts";
 import type { Clock, Timer } from "./ports.ts";
@@ -50,7 +50,7 @@ export function holdLease(
     if (lostBecause !== null || isReleased) return;
     lostBecause = why;
     end();
-    controller.abort(new CGError("lease_lost", `the call is no longer ours: ${why}`));
+    controller.abort(new TesseraError("lease_lost", `the call is no longer ours: ${why}`));
   }
   const onStopping = () => lose("shutting_down");
 

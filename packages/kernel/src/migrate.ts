@@ -9,7 +9,7 @@
 //       the caller asks for this build's: they serve older clients, older ones do not serve newer clients (decision 29).
 //   M5. Every store makes its own ticket key and its own id. A prepared store that others are copied from has neither.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import {
   FUNCTIONS,
   FUNCTIONS_DIGEST,
@@ -74,7 +74,7 @@ export async function migrate(database: Database, options: MigrateOptions = {}):
       const known = recorded.find((row) => row.version === migration.version);
       if (known !== undefined) {
         if (known.digest !== migration.digest) {
-          throw new CGError(
+          throw new TesseraError(
             "storage_error",
             `cannot migrate: ${migration.name} was applied with other content (${known.digest.slice(0, 12)}, this build has ${migration.digest.slice(0, 12)}); a released migration must not change`,
           );
@@ -124,7 +124,7 @@ export async function checkSchema(database: Database): Promise<void> {
   const newest = Math.max(0, ...recorded.map((row) => row.version));
   refuseNewerStore(recorded);
   if (newest < SCHEMA_VERSION) {
-    throw new CGError(
+    throw new TesseraError(
       "storage_error",
       `cannot start: the store has schema ${newest}, this build needs ${SCHEMA_VERSION}; run \`tessera migrate\` first`,
       { details: { found: newest, expected: SCHEMA_VERSION } },
@@ -133,7 +133,7 @@ export async function checkSchema(database: Database): Promise<void> {
   const installed = await installedFunctions(database);
   const found = unusableFunctions(installed);
   if (found === null) return;
-  throw new CGError("storage_error", `cannot start: ${found}; run \`tessera migrate\` of this build first`, {
+  throw new TesseraError("storage_error", `cannot start: ${found}; run \`tessera migrate\` of this build first`, {
     details: { found: installed?.level ?? null, expected: FUNCTIONS_LEVEL },
   });
 }
@@ -141,7 +141,7 @@ export async function checkSchema(database: Database): Promise<void> {
 /** Which store this is, for the brokers that it shares with others: another one for each database, also for one that was restored from a dump. */
 export async function storeIdOf(database: Database): Promise<string> {
   const [row] = await database.query<{ store_id: string }>(sqlQuery("store_id"));
-  if (row === undefined) throw new CGError("storage_error", "the store has no id; run `tessera migrate`");
+  if (row === undefined) throw new TesseraError("storage_error", "the store has no id; run `tessera migrate`");
   return row.store_id;
 }
 
@@ -168,7 +168,7 @@ function recordedMigrations(statements: Statements): Promise<RecordedMigration[]
 function refuseNewerStore(recorded: readonly RecordedMigration[]): void {
   const found = breakingNews(recorded);
   if (found !== null)
-    throw new CGError("unsupported_version", `cannot start: ${found}; upgrade this process or stop it`);
+    throw new TesseraError("unsupported_version", `cannot start: ${found}; upgrade this process or stop it`);
 }
 
 /** M3 */

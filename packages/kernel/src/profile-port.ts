@@ -1,6 +1,6 @@
 // Profiles by name. The document itself is a `sys.profile` card in the box that the row names (migration 0006, P1).
 
-import { CGError, DESCRIPTION_BYTES_MAX } from "@tessera/protocol";
+import { DESCRIPTION_BYTES_MAX, TesseraError } from "@tessera/protocol";
 import type { WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 import { type TransitionWorld, transition } from "./transitions.ts";
@@ -46,10 +46,10 @@ export function createProfilePort(world: TransitionWorld): ProfilePort {
         const { project_id, name, profile_box_id, worker_target, tags = [], description = "" } = profile;
         checkIds({ project_id, profile_box_id, worker_target });
         checkText("name", name, NAME_CHARS_MAX);
-        if (tags.length > TAGS_MAX) throw new CGError("bad_request", `more than ${TAGS_MAX} tags`);
+        if (tags.length > TAGS_MAX) throw new TesseraError("bad_request", `more than ${TAGS_MAX} tags`);
         for (const tag of tags) checkText("tags", tag, NAME_CHARS_MAX);
         if (Buffer.byteLength(description) > DESCRIPTION_BYTES_MAX)
-          throw new CGError("bad_request", "description is too long");
+          throw new TesseraError("bad_request", "description is too long");
         return await put({
           project_id,
           name,
@@ -75,7 +75,7 @@ function expectation({ expected_profile_box_id }: ProfileExpectation): ProfileEx
 
 function checkText(field: string, text: string, charsMax: number): void {
   if (text.trim() === "" || text.length > charsMax || /\p{Cc}/u.test(text)) {
-    throw new CGError("bad_request", `${field} must be 1 to ${charsMax} characters without control characters`, {
+    throw new TesseraError("bad_request", `${field} must be 1 to ${charsMax} characters without control characters`, {
       details: { field },
     });
   }

@@ -4,7 +4,7 @@
 //       dies in the middle leaves a project that is `deleting`, for which nothing is written any more; calling again ends it.
 //   D2. A detail in the audit log is small: what happened, never what was sent.
 
-import { CGError, gateJson } from "@tessera/protocol";
+import { gateJson, TesseraError } from "@tessera/protocol";
 import type { JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
@@ -90,7 +90,10 @@ export function createProjectPort(world: TransitionWorld): ProjectPort {
           note.tool_call_id ?? "",
         ]) {
           if (text.length > AUDIT_TEXT_CHARS_MAX) {
-            throw new CGError("bad_request", `a text of an audit note has at most ${AUDIT_TEXT_CHARS_MAX} characters`);
+            throw new TesseraError(
+              "bad_request",
+              `a text of an audit note has at most ${AUDIT_TEXT_CHARS_MAX} characters`,
+            );
           }
         }
         const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX }) as unknown as JsonObject;

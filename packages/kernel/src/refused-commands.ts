@@ -8,13 +8,13 @@
 
 import {
   buildErrorResultFromException,
-  CGError,
   type ErrorCode,
   getHeader,
   HEADERS,
   type HeaderName,
   isId,
   parseSubject,
+  TesseraError,
 } from "@tessera/protocol";
 import type { ExecutorPort } from "./executor-port.ts";
 import type { BusMessage, Clock } from "./ports.ts";
@@ -49,7 +49,7 @@ interface NamedCall {
 
 export interface RefusedCommands {
   /** The message is no command: its call is told so, instead of waiting for its deadline, where it shows the ticket (R1). */
-  unreadable(message: BusMessage, error: CGError): Promise<void>;
+  unreadable(message: BusMessage, error: TesseraError): Promise<void>;
   /** A command whose call was not opened. */
   unopened(message: BusMessage, code: ErrorCode, named: NamedCall): Promise<void>;
 }
@@ -80,7 +80,11 @@ export function createRefusedCommands(options: RefusedCommandsOptions): RefusedC
     }
   }
 
-  async function settle(message: BusMessage, { project_id, tool_call_id }: NamedCall, error: CGError): Promise<void> {
+  async function settle(
+    message: BusMessage,
+    { project_id, tool_call_id }: NamedCall,
+    error: TesseraError,
+  ): Promise<void> {
     const ticket = headerOf(message, HEADERS.call_ticket);
     if (project_id === undefined || tool_call_id === undefined || ticket === null) return; // R1
     try {
@@ -118,7 +122,7 @@ function headerOf(message: BusMessage, name: HeaderName): string | null {
   try {
     return getHeader(message.headers, name);
   } catch (error) {
-    if (CGError.is(error)) return null;
+    if (TesseraError.is(error)) return null;
     throw error;
   }
 }

@@ -8,8 +8,8 @@
 import {
   type AfterExecution,
   buildErrorResultFromException,
-  CGError,
   type ErrorCode,
+  TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
 import { askPatiently } from "./ask-patiently.ts";
@@ -53,9 +53,13 @@ export async function reportPatiently(
     return { outcome, status: "failed" };
   }
   options.onWarning(`the result of ${report.tool_call_id} was refused: ${outcome.code}`);
-  const error = new CGError("result_not_serializable", `the tool ran, but its result was refused: ${outcome.code}`, {
-    details: { refused_with: outcome.code },
-  });
+  const error = new TesseraError(
+    "result_not_serializable",
+    `the tool ran, but its result was refused: ${outcome.code}`,
+    {
+      details: { refused_with: outcome.code },
+    },
+  );
   const content = { ...buildErrorResultFromException(error), after_execution: options.afterExecution };
   const second = await untilAnswered({ ...report, content }, options); // R2
   return second === null ? { outcome, status: report.content.status } : { outcome: second, status: content.status };

@@ -6,7 +6,6 @@
 import {
   ARGUMENTS_BYTES_MAX,
   CARD_METADATA_BYTES_MAX,
-  CGError,
   cutMessage,
   ENVELOPE_DEPTH_EXTRA,
   type JsonObject as GatedObject,
@@ -16,16 +15,17 @@ import {
   parseId,
   parseSubject,
   STACK_CHARS_MAX,
+  TesseraError,
   validateCardContent,
 } from "@tessera/protocol";
 import type { CardDraft, JsonObject, Rejected } from "./outcomes.ts";
 
-/** Runs `build`, which may throw a CGError about the request, and turns that into an answer (G1). */
+/** Runs `build`, which may throw a TesseraError about the request, and turns that into an answer (G1). */
 export async function answering<Outcome>(build: () => Promise<Outcome>): Promise<Outcome | Rejected> {
   try {
     return await build();
   } catch (error) {
-    if (CGError.is(error) && REFUSALS.has(error.code)) return { outcome: "rejected", code: error.code };
+    if (TesseraError.is(error) && REFUSALS.has(error.code)) return { outcome: "rejected", code: error.code };
     throw error;
   }
 }
@@ -67,13 +67,13 @@ const CARD_KEYS: ReadonlySet<string> = new Set([
 export function gateCard(card: CardDraft): CardDraft {
   const unknown = Object.keys(card).find((key) => !CARD_KEYS.has(key));
   if (unknown !== undefined) {
-    throw new CGError("invalid_card", `a card has no field ${JSON.stringify(unknown.slice(0, 64))}`, {
+    throw new TesseraError("invalid_card", `a card has no field ${JSON.stringify(unknown.slice(0, 64))}`, {
       details: { field: unknown.slice(0, 64) },
     });
   }
   checkIds({ card_id: card.card_id, step_id: card.step_id });
   if (!isCardType(card.type)) {
-    throw new CGError("invalid_card", `there is no card type ${JSON.stringify(card.type)}`, {
+    throw new TesseraError("invalid_card", `there is no card type ${JSON.stringify(card.type)}`, {
       details: { field: "type" },
     });
   }
@@ -118,7 +118,7 @@ export function checkTarget(subject: string, projectId: string): void {
   const isTarget =
     parts !== null && parts.category === "cmd" && (parts.component === "tool" || parts.component === "sys");
   if (!isTarget || parts.project_id !== projectId) {
-    throw new CGError(
+    throw new TesseraError(
       "invalid_target_subject",
       `a call of project ${projectId} cannot be sent to ${JSON.stringify(subject)}`,
       {

@@ -8,7 +8,7 @@
 //       member of the durable may take it.
 //   S4. stop() takes no more work and waits for what runs; after the grace it lets go of the rest, whose leases then lapse.
 
-import { CGError, LEASE_MS, parseToolCommand, type ToolCommand } from "@tessera/protocol";
+import { LEASE_MS, parseToolCommand, TesseraError, type ToolCommand } from "@tessera/protocol";
 import type { ExecutorPort } from "./executor-port.ts";
 import type { OpenedCall } from "./outcomes.ts";
 import type { Bus, Clock, Delivery, Ids, SubscribeOptions, Subscription } from "./ports.ts";
@@ -74,7 +74,7 @@ export async function serveCommands(options: ServeCommandsOptions): Promise<Comm
     try {
       command = parseToolCommand(delivery, { ids });
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       count(error.code);
       delivery.term(error.code); // S2
       return await refused.unreadable(delivery, error);

@@ -1,6 +1,6 @@
 // Which code of the catalogue tells of a database that did not do what it was asked: one table for all who tell.
 
-import { CGError, type ErrorCode } from "@tessera/protocol";
+import { type ErrorCode, TesseraError } from "@tessera/protocol";
 import type { DatabaseErrorKind } from "./ports.ts";
 
 export type StorageCode = Extract<ErrorCode, `storage_${string}`>;
@@ -11,6 +11,6 @@ export function storageCodeOf(kind: DatabaseErrorKind): StorageCode {
 }
 
 /** What the store did not do now may be done later, whatever it was. */
-export function isStorageError(error: unknown): error is CGError {
-  return CGError.is(error) && error.code.startsWith("storage_");
+export function isStorageError(error: unknown): error is TesseraError {
+  return TesseraError.is(error) && error.code.startsWith("storage_");
 }

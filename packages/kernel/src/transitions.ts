@@ -6,7 +6,7 @@
 //   T3. A row that another session keeps locked is not waited for by all: its item is answered alone (batcher.ts, B7), and after
 //       that the caller is told `storage_busy`.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { Batcher, type Slots, UNSTORABLE_TEXT } from "./batcher.ts";
 import type { Rejected } from "./outcomes.ts";
 import {
@@ -115,8 +115,8 @@ function refuse(name: string, error: DatabaseError): Rejected {
   throw storageError(name, error);
 }
 
-function storageError(name: string, error: DatabaseError): CGError {
-  return new CGError(storageCodeOf(error.kind), `l0.${name} failed: ${error.message}`, {
+function storageError(name: string, error: DatabaseError): TesseraError {
+  return new TesseraError(storageCodeOf(error.kind), `l0.${name} failed: ${error.message}`, {
     details: { kind: error.kind, sqlstate: error.sqlstate },
     cause: error,
   });

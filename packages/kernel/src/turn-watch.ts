@@ -4,7 +4,7 @@
 //   W1. A look that fails says nothing; the writes that follow the run are fenced anyway.
 //   W2. The first look comes after a pause, so that a short call costs none.
 
-import { CGError, LEASE_MS } from "@tessera/protocol";
+import { LEASE_MS, TesseraError } from "@tessera/protocol";
 import type { TurnHold } from "./outcomes.ts";
 import type { Clock, Timer } from "./ports.ts";
 import type { Reads } from "./reads.ts";
@@ -35,7 +35,7 @@ export function watchTurn(
     const head = await kernel.reads.head(hold.project_id, hold.agent_id).catch(() => undefined); // W1
     if (head === undefined || isReleased) return;
     const isOurs = head?.active_agent_turn_id === hold.agent_turn_id && Number(head.turn_epoch) === hold.turn_epoch;
-    if (!isOurs) over.abort(new CGError("canceled", "the turn is over"));
+    if (!isOurs) over.abort(new TesseraError("canceled", "the turn is over"));
   }
   function schedule(): void {
     if (isReleased || over.signal.aborted) return;

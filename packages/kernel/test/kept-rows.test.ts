@@ -4,7 +4,7 @@
 import { readFileSync } from "node:fs";
 import { openPostgres } from "@tessera/engines/postgres";
 import { systemClock } from "@tessera/engines/system";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Database, type Kernel, openKernel, type Statements } from "../src/index.ts";
@@ -127,8 +127,8 @@ if (needsRoles) {
       expect(ofFree?.ms).toBeLessThan(OTHERS_MS_MAX);
       for (const each of [...stops.slice(0, 4), ...batchesBehind]) {
         const { ms, answer } = await each;
-        expect(CGError.is(answer) && answer.code).toBe("storage_busy");
-        expect(CGError.is(answer) && [answer.http, answer.retry]).toEqual([503, "same-call"]);
+        expect(TesseraError.is(answer) && answer.code).toBe("storage_busy");
+        expect(TesseraError.is(answer) && [answer.http, answer.retry]).toEqual([503, "same-call"]);
         expect(ms).toBeLessThan(2 * ANSWERED_MS_MAX); // a second stop of one turn waits for the first
       }
       await holder.release();
@@ -245,7 +245,7 @@ if (needsRoles) {
             outcomes.push(
               await stop(turn).then(
                 ({ outcome }) => outcome,
-                (error: CGError) => error.code,
+                (error: TesseraError) => error.code,
               ),
             );
           }

@@ -1,7 +1,7 @@
 // The internal tools by name, and the checks of a command before one of them runs (reference §8).
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
-import { type AfterExecution, CGError, isAfterExecution, type ToolCommand } from "@tessera/protocol";
+import { type AfterExecution, isAfterExecution, TesseraError, type ToolCommand } from "@tessera/protocol";
 import { type ForkJoinKernel, forkJoin } from "./batches/fork-join.ts";
 import { delegate } from "./delegation/delegate.ts";
 import { provision } from "./delegation/provision.ts";
@@ -35,16 +35,16 @@ export function internalToolOf(
   const name = subject.suffix.startsWith(ROUTE_PREFIX) ? subject.suffix.slice(ROUTE_PREFIX.length) : "";
   const known = INTERNAL_TOOL_NAMES.find((tool) => tool === name);
   if (known === undefined || call.tool_name !== name || command.tool_name !== name) {
-    throw new CGError("unsupported_pmo_route", `no internal tool answers ${JSON.stringify(name)} here`);
+    throw new TesseraError("unsupported_pmo_route", `no internal tool answers ${JSON.stringify(name)} here`);
   }
-  if (!offered.includes(known)) throw new CGError("not_implemented", `this PMO does not offer ${known}`);
+  if (!offered.includes(known)) throw new TesseraError("not_implemented", `this PMO does not offer ${known}`);
   if (call.tool_digest !== null && call.definition === null) {
-    throw new CGError("tool_definition_missing", `the definition that ${known} was called with is gone`);
+    throw new TesseraError("tool_definition_missing", `the definition that ${known} was called with is gone`);
   }
   const registered = call.definition?.after_execution;
   const defined = isAfterExecution(registered) ? registered : AFTER_EXECUTION;
   if (command.after_execution !== defined || call.after_execution !== defined) {
-    throw new CGError("after_execution_mismatch", `${known} is defined with ${defined}`);
+    throw new TesseraError("after_execution_mismatch", `${known} is defined with ${defined}`);
   }
   return INTERNAL_TOOLS[known];
 }

@@ -13,7 +13,7 @@ import {
   serveCommands,
   workOnCall,
 } from "@tessera/kernel";
-import { CGError, pmoDurable, SUBJECT_VERSION, type ToolCommand } from "@tessera/protocol";
+import { pmoDurable, SUBJECT_VERSION, TesseraError, type ToolCommand } from "@tessera/protocol";
 import { startReconciler } from "./batches/reconciler.ts";
 import { inCallersName } from "./delegation/caller.ts";
 import { INTERNAL_TOOL_NAMES, type InternalToolName, internalToolOf } from "./internal-tools.ts";
@@ -53,7 +53,7 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
       const result = await tool(kernel, await inCallersName(kernel.reads, call));
       return result === "withheld" ? result : contentOf(result, call);
     } catch (error) {
-      if (!CGError.is(error)) onWarning(`${call.tool_name} failed: ${String(error)}`);
+      if (!TesseraError.is(error)) onWarning(`${call.tool_name} failed: ${String(error)}`);
       return failedContent(error, call);
     }
   }

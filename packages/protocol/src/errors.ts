@@ -1,4 +1,4 @@
-// CGError: the one error type that crosses a boundary of Tessera.
+// TesseraError: the one error type that crosses a boundary of Tessera.
 //
 //   E1. The code comes from ERROR_CATALOGUE, which alone knows class, HTTP status and retry.
 //   E2. `message` states what was tried, on what and what was found. It may be shown to users; it holds no secret.
@@ -11,23 +11,23 @@ const brand = Symbol.for("tessera.error");
 
 export type ErrorDetails = Readonly<Record<string, unknown>>;
 
-export interface CGErrorOptions {
+export interface TesseraErrorOptions {
   readonly details?: ErrorDetails;
   readonly cause?: unknown;
 }
 
 /** Subclasses may carry any code of their class; without one they carry the class's own. */
-export interface CGErrorSubclassOptions extends CGErrorOptions {
+export interface TesseraErrorSubclassOptions extends TesseraErrorOptions {
   readonly code?: ErrorCode;
 }
 
-export class CGError extends Error {
+export class TesseraError extends Error {
   readonly [brand] = true;
-  override readonly name: string = "CGError";
+  override readonly name: string = "TesseraError";
   readonly code: ErrorCode;
   readonly details: ErrorDetails;
 
-  constructor(code: ErrorCode, message: string, options: CGErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: TesseraErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.code = code;
     this.details = options.details ?? {};
@@ -43,7 +43,7 @@ export class CGError extends Error {
     return ERROR_CATALOGUE[this.code].http;
   }
 
-  static is(error: unknown): error is CGError {
+  static is(error: unknown): error is TesseraError {
     try {
       return typeof error === "object" && error !== null && brand in error;
     } catch {
@@ -52,65 +52,65 @@ export class CGError extends Error {
   }
 }
 
-export class BadRequest extends CGError {
+export class BadRequest extends TesseraError {
   override readonly name = "BadRequest";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "bad_request", message, options);
   }
 }
 
-export class NotFound extends CGError {
+export class NotFound extends TesseraError {
   override readonly name = "NotFound";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "not_found", message, options);
   }
 }
 
-export class Conflict extends CGError {
+export class Conflict extends TesseraError {
   override readonly name = "Conflict";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "conflict", message, options);
   }
 }
 
-export class PolicyDenied extends CGError {
+export class PolicyDenied extends TesseraError {
   override readonly name = "PolicyDenied";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "auth_failed", message, options);
   }
 }
 
 /** The message breaks the contract. Kernel outcomes say `protocol_violation`; a tool result says `bad_request` with
  *  `detail.kind = "protocol_violation"` (buildErrorResultFromException does that translation). */
-export class ProtocolViolation extends CGError {
+export class ProtocolViolation extends TesseraError {
   override readonly name = "ProtocolViolation";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "protocol_violation", message, options);
   }
 }
 
-export class UpstreamUnavailable extends CGError {
+export class UpstreamUnavailable extends TesseraError {
   override readonly name = "UpstreamUnavailable";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "upstream_unavailable", message, options);
   }
 }
 
-export class ToolTimeout extends CGError {
+export class ToolTimeout extends TesseraError {
   override readonly name = "ToolTimeout";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "tool_timeout", message, options);
   }
 }
 
-export class Internal extends CGError {
+export class Internal extends TesseraError {
   override readonly name = "Internal";
-  constructor(message: string, options: CGErrorSubclassOptions = {}) {
+  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
     super(options.code ?? "internal_error", message, options);
   }
 }
 
-const CLASSES: Record<ErrorClass, new (message: string, options: CGErrorSubclassOptions) => CGError> = {
+const CLASSES: Record<ErrorClass, new (message: string, options: TesseraErrorSubclassOptions) => TesseraError> = {
   BadRequest,
   NotFound,
   Conflict,
@@ -122,7 +122,7 @@ const CLASSES: Record<ErrorClass, new (message: string, options: CGErrorSubclass
 };
 
 /** The error of a code, in the class that the catalogue names: for codes that arrive as data. */
-export function errorOf(code: ErrorCode, message: string, options: CGErrorOptions = {}): CGError {
+export function errorOf(code: ErrorCode, message: string, options: TesseraErrorOptions = {}): TesseraError {
   return new CLASSES[ERROR_CATALOGUE[code].class](message, { ...options, code });
 }
 

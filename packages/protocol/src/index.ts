@@ -7,7 +7,7 @@
 //   A message leaves     ctx.subject(…), ctx.toNatsHeaders(…), buildCommandPayload
 //   JSON from outside    parseJson (text, bytes), gateJson (values); nothing else may look at it first
 //   A tool has answered  buildToolResultContent (coerces), validateToolResultContent (refuses), buildCallbackPayload
-//   Something failed     CGError and its classes by code; normalizeError and buildErrorResultFromException for strangers
+//   Something failed     TesseraError and its classes by code; normalizeError and buildErrorResultFromException for strangers
 //   Something moves      HEAD_MOVES, INBOX_MOVES, WAIT_MOVES, CLAIM_MOVES, BATCH_MOVES, BATCH_TASK_MOVES
 //   How much, how long   limits.ts
 //
@@ -117,9 +117,6 @@ export {
 } from "./error-catalogue.ts";
 export {
   BadRequest,
-  CGError,
-  type CGErrorOptions,
-  type CGErrorSubclassOptions,
   Conflict,
   type ErrorDetails,
   errorOf,
@@ -127,6 +124,9 @@ export {
   NotFound,
   PolicyDenied,
   ProtocolViolation,
+  TesseraError,
+  type TesseraErrorOptions,
+  type TesseraErrorSubclassOptions,
   ToolTimeout,
   UpstreamUnavailable,
 } from "./errors.ts";

@@ -2,7 +2,7 @@
 
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CGError } from "./errors.ts";
+import { TesseraError } from "./errors.ts";
 import { decodeJsonMessage, gateJson, parseJson } from "./json-gate.ts";
 
 const MIB = 1024 * 1024;
@@ -13,7 +13,7 @@ function refusal(run: () => unknown): { code: string; kind: unknown; pointer: un
   try {
     run();
   } catch (error) {
-    if (CGError.is(error)) return { code: error.code, kind: error.details.kind, pointer: error.details.pointer };
+    if (TesseraError.is(error)) return { code: error.code, kind: error.details.kind, pointer: error.details.pointer };
     throw error;
   }
   throw new Error("nothing was refused");
@@ -97,7 +97,7 @@ describe("what JSON carries without loss", () => {
             expect(isJson).toBe(true);
             expect(JSON.stringify(value)).toBe(JSON.stringify(expected));
           } catch (error) {
-            if (!CGError.is(error)) throw error;
+            if (!TesseraError.is(error)) throw error;
             // Both refuse (the gate perhaps at an earlier place), or the gate has a rule that JSON does not have.
             if (isJson) expect(["duplicate_key", "number"]).toContain(error.details.kind);
           }

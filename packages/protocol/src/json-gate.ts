@@ -5,10 +5,10 @@
 //       no `__proto__`, no duplicate key; -0 is 0. PostgreSQL's jsonb refuses the first two, so a value that slipped
 //       through would fail at every retry for ever.
 //   G3. What comes out is new: plain arrays and null-prototype objects that share nothing with what went in.
-//   G4. A refusal is a CGError with `details.pointer` and `details.kind`; repeating the same value cannot help.
+//   G4. A refusal is a TesseraError with `details.pointer` and `details.kind`; repeating the same value cannot help.
 //   G5. Passing the gate twice changes nothing.
 
-import { BadRequest, CGError } from "./errors.ts";
+import { BadRequest, TesseraError } from "./errors.ts";
 import { jsonRefusal } from "./json-refusal.ts";
 import { readJsonText } from "./json-text.ts";
 import { emptyJsonObject, type JsonObject, type JsonScalar, type JsonValue } from "./json-value.ts";
@@ -53,7 +53,7 @@ export function gateJson(value: unknown, options: JsonGateOptions = { bytesMax: 
   try {
     return walk.copy(value);
   } catch (error) {
-    if (CGError.is(error)) throw error;
+    if (TesseraError.is(error)) throw error;
     // A getter or a proxy of the value threw: its author's fault, not ours.
     throw jsonRefusal("unreadable", "a property of the value cannot be read", walk.path(), { cause: error });
   }
@@ -199,7 +199,7 @@ class JsonWalk {
   }
 
   /** A cycle always runs into the depth limit, so ancestors are compared only there and cost nothing before. */
-  #deepOrCyclic(value: object): CGError {
+  #deepOrCyclic(value: object): TesseraError {
     const chain = [...this.#frames.map((frame) => frame.source as object), value];
     const isCyclic = new Set(chain).size < chain.length;
     return isCyclic
@@ -234,13 +234,13 @@ function decodeUtf8(bytes: Uint8Array): string {
     if (text.charCodeAt(0) === 0xfeff) throw invalidEncoding();
     return text;
   } catch (cause) {
-    throw CGError.is(cause) ? cause : invalidEncoding(cause);
+    throw TesseraError.is(cause) ? cause : invalidEncoding(cause);
   }
 }
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-function invalidEncoding(cause?: unknown): CGError {
+function invalidEncoding(cause?: unknown): TesseraError {
   return new BadRequest("the bytes are not UTF-8 without a byte order mark", { code: "invalid_encoding", cause });
 }
 
@@ -250,6 +250,6 @@ function leadingZeros(value: number): number {
   return size === 0 || size >= 1e-6 ? 0 : Math.ceil(-Math.log10(size));
 }
 
-function tooLarge(bytesMax: number): CGError {
+function tooLarge(bytesMax: number): TesseraError {
   return jsonRefusal("too_large", `the JSON value is larger than ${bytesMax} bytes`, [], { bytes_max: bytesMax });
 }

@@ -1,7 +1,7 @@
 // How the JSON gate refuses: one structured error with a code, a kind and the place as a JSON pointer (RFC 6901).
 
 import type { ErrorCode } from "./error-catalogue.ts";
-import { BadRequest, type CGError } from "./errors.ts";
+import { BadRequest, type TesseraError } from "./errors.ts";
 
 export type JsonRefusalKind =
   | "not_json"
@@ -42,7 +42,7 @@ export function jsonRefusal(
   message: string,
   path: readonly (string | number)[],
   more: Readonly<Record<string, unknown>> & { readonly cause?: unknown } = {},
-): CGError {
+): TesseraError {
   const { cause, ...details } = more;
   const pointer = jsonPointer(path);
   return new BadRequest(pointer === "" ? message : `${message} at ${pointer}`, {

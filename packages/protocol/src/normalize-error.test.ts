@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { BadRequest, CGError, Conflict, errorOf, NotFound, ProtocolViolation, UpstreamUnavailable } from "./errors.ts";
+import {
+  BadRequest,
+  Conflict,
+  errorOf,
+  NotFound,
+  ProtocolViolation,
+  TesseraError,
+  UpstreamUnavailable,
+} from "./errors.ts";
 import { buildErrorResultFromException, cutMessage, normalizeError } from "./normalize-error.ts";
 
 describe("an error object is made from", () => {
@@ -157,14 +165,14 @@ describe("our errors", () => {
       cause: "c",
       details: {},
     });
-    expect(error).toBeInstanceOf(CGError);
-    expect(new CGError("storage_error", "x").retry).toBe("same-call");
+    expect(error).toBeInstanceOf(TesseraError);
+    expect(new TesseraError("storage_error", "x").retry).toBe("same-call");
   });
 
   test("are recognised across two installed copies", () => {
-    expect(CGError.is(new BadRequest("x"))).toBe(true);
-    expect(CGError.is({ [Symbol.for("tessera.error")]: true })).toBe(true);
-    expect(CGError.is(new Error("x")) || CGError.is(null) || CGError.is("x")).toBe(false);
+    expect(TesseraError.is(new BadRequest("x"))).toBe(true);
+    expect(TesseraError.is({ [Symbol.for("tessera.error")]: true })).toBe(true);
+    expect(TesseraError.is(new Error("x")) || TesseraError.is(null) || TesseraError.is("x")).toBe(false);
   });
 
   test("are made from a code in the class that the catalogue names", () => {

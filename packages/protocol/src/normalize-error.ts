@@ -6,7 +6,7 @@
 //   O3. Codes are an open set: a foreign code is kept.
 
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode } from "./error-catalogue.ts";
-import { CGError } from "./errors.ts";
+import { TesseraError } from "./errors.ts";
 import { gateJson } from "./json-gate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json-value.ts";
 import { CARD_METADATA_BYTES_MAX, ERROR_MESSAGE_CHARS_MAX } from "./limits.ts";
@@ -103,7 +103,7 @@ interface ErrorShape {
 function describe(value: unknown, defaultCode: ErrorCode): ErrorShape {
   try {
     if (value === null || value === undefined) return { code: defaultCode, message: "unknown error" };
-    if (CGError.is(value)) return describeCGError(value);
+    if (TesseraError.is(value)) return describeTesseraError(value);
     if (value instanceof Error) return describeThrown(value, defaultCode);
     if (isJsonObject(value)) return describeObject(value, defaultCode);
     return { code: defaultCode, message: safeText(value) };
@@ -113,7 +113,7 @@ function describe(value: unknown, defaultCode: ErrorCode): ErrorShape {
   }
 }
 
-function describeCGError(error: CGError): ErrorShape {
+function describeTesseraError(error: TesseraError): ErrorShape {
   // A copy of this package of another version may know codes that this one does not.
   const entry = isErrorCode(error.code) ? ERROR_CATALOGUE[error.code] : undefined;
   const hasDetails = Object.keys(error.details).length > 0;

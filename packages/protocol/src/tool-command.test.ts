@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CGContext } from "./context.ts";
-import { CGError } from "./errors.ts";
+import { TesseraError } from "./errors.ts";
 import { parseToolCommand } from "./tool-command.ts";
 
 const ids = { traceId: () => "a".repeat(32), spanId: () => "b".repeat(16) };
@@ -29,7 +29,7 @@ function codeOf(run: () => unknown): string {
   try {
     run();
   } catch (error) {
-    return CGError.is(error) ? error.code : String(error);
+    return TesseraError.is(error) ? error.code : String(error);
   }
   return "accepted";
 }

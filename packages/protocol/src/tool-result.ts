@@ -13,7 +13,7 @@ import {
 } from "./after-execution.ts";
 import type { ToolResultContent } from "./card-content.ts";
 import type { ErrorCode } from "./error-catalogue.ts";
-import { CGError } from "./errors.ts";
+import { TesseraError } from "./errors.ts";
 import { gateJson } from "./json-gate.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./json-value.ts";
 import { CARD_CONTENT_BYTES_MAX, JSON_DEPTH_MAX } from "./limits.ts";
@@ -100,9 +100,9 @@ function cleanResult(result: unknown, bytesMax: number): CleanResult {
   try {
     return { result: gateJson(result, { bytesMax, depthMax: JSON_DEPTH_MAX }), failure: null };
   } catch (error) {
-    const refusal = CGError.is(error) ? error : null;
+    const refusal = TesseraError.is(error) ? error : null;
     const keeps = refusal?.code === "payload_too_large" || refusal?.code === "too_deep";
-    const code = keeps ? (refusal as CGError).code : "result_not_serializable";
+    const code = keeps ? (refusal as TesseraError).code : "result_not_serializable";
     const type = typeof refusal?.details.type === "string" ? refusal.details.type : typeName(result);
     const pointer = typeof refusal?.details.pointer === "string" ? refusal.details.pointer : "";
     return {
@@ -128,7 +128,7 @@ function cleanError(error: unknown, options: { readonly source: string; readonly
 
 function isThrown(error: unknown): boolean {
   try {
-    return CGError.is(error) || error instanceof Error;
+    return TesseraError.is(error) || error instanceof Error;
   } catch {
     return false; // a revoked proxy has no prototype to look at
   }

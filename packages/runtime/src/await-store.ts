@@ -5,7 +5,7 @@
 //   A3. A process that is told to stop waits no longer.
 
 import { type Clock, isReadOnly, pause } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { openStore, type Store, type StoreOptions } from "./open-store.ts";
 
 export interface StoreWait {
@@ -48,11 +48,15 @@ async function openWritable(options: StoreOptions): Promise<Store> {
     throw error;
   }
   await store.close();
-  throw new CGError("storage_error", `${store.place.name} takes no writes now: a standby, or told to be read-only`, {
-    details: { kind: "read_only" },
-  });
+  throw new TesseraError(
+    "storage_error",
+    `${store.place.name} takes no writes now: a standby, or told to be read-only`,
+    {
+      details: { kind: "read_only" },
+    },
+  );
 }
 
-function isMendedByWaiting(error: unknown): error is CGError {
-  return CGError.is(error) && MENDED_BY_WAITING.has(error.details.kind);
+function isMendedByWaiting(error: unknown): error is TesseraError {
+  return TesseraError.is(error) && MENDED_BY_WAITING.has(error.details.kind);
 }

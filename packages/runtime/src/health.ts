@@ -8,7 +8,7 @@
 //   H3. Anybody may ask, so no answer names a host, a user or a path, and any number of questions at once is one look.
 
 import { checkSchema, createDoctorReads, isReadOnly } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import type { Health, HealthCheck } from "@tessera/server";
 import { DUE_SECONDS_MAX } from "./doctor/work.ts";
 import type { Node } from "./open-node.ts";
@@ -86,7 +86,7 @@ async function storeProblem(database: Node["store"]["database"], upSeconds: () =
     const says = `work has been due for ${Math.round(seconds)} s: no process sweeps the store, or another session keeps its rows locked`;
     return { name: "work", status: "degraded", says };
   } catch (error) {
-    if (CGError.is(error)) return { name: "schema", status: "unready", says: error.message };
+    if (TesseraError.is(error)) return { name: "schema", status: "unready", says: error.message };
     return { name: "store", status: "unready", says: "the database cannot be asked" };
   }
 }

@@ -15,7 +15,7 @@
 //   reportStrayFailures  failures that tools and extensions leave behind are told and do not end the process
 //   verifyStore    the invariants of a store, as a report
 //
-// Every failure to open or use a store is a CGError (store-error.ts); drivers' own errors do not leave this package.
+// Every failure to open or use a store is a TesseraError (store-error.ts); drivers' own errors do not leave this package.
 
 export {
   agentIdOf,

@@ -19,7 +19,7 @@
 import { startToolCaller } from "@tessera/agent";
 import { systemClock } from "@tessera/engines/system";
 import { startPmo } from "@tessera/pmo";
-import type { CGError } from "@tessera/protocol";
+import type { TesseraError } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
 import type { RegisteredTool, ToolProgress } from "@tessera/tool";
 import { startHangWatch } from "./hangs/hang-watch.ts";
@@ -90,7 +90,7 @@ export interface Process {
   readonly api: Api | null;
   health(): Promise<Health>;
   /** Resolves, with what to tell, when this process is too old for its store (P7); else never. */
-  readonly outdated: Promise<CGError>;
+  readonly outdated: Promise<TesseraError>;
   /** P3; a second call ends the grace (P4). Resolves when nothing of this process is running. */
   close(options?: StopOptions): Promise<void>;
 }
@@ -152,7 +152,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
       const pmo = await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning });
       working.push({ name: "the PMO", stop: (grace) => pmo.stop(grace) });
     }
-    const outdated = Promise.withResolvers<CGError>();
+    const outdated = Promise.withResolvers<TesseraError>();
     const watch = watchSchema({
       database: node.store.database,
       clock: node.clock,

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pgliteVersion } from "@tessera/engines/pglite";
 import { MIGRATIONS, SCHEMA_DIGEST, storeIdOf } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openStore, type StoreOptions } from "./open-store.ts";
 import { verifyStore } from "./verify-store.ts";
@@ -16,12 +16,12 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-async function failure(options: Partial<StoreOptions>): Promise<CGError> {
+async function failure(options: Partial<StoreOptions>): Promise<TesseraError> {
   const error = await openStore({ ...quiet, ...options }).then(
     () => null,
     (reason: unknown) => reason,
   );
-  if (!CGError.is(error)) throw new Error(`expected a CGError, got ${String(error)}`);
+  if (!TesseraError.is(error)) throw new Error(`expected a TesseraError, got ${String(error)}`);
   return error;
 }
 

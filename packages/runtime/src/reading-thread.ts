@@ -2,7 +2,7 @@
 // processor time of this thread, which does not grow when others keep the machine busy.
 
 import { parentPort } from "node:worker_threads";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { parseToolUpload } from "@tessera/tool/resources";
 import type { Failure, ReadingAnswer, ReadingJob } from "./reading-threads.ts";
 
@@ -13,7 +13,7 @@ async function read({ kind, bytes, options }: ReadingJob): Promise<unknown> {
 }
 
 function failureOf(error: unknown): Failure {
-  if (!CGError.is(error)) return { code: null, message: String(error), details: {} };
+  if (!TesseraError.is(error)) return { code: null, message: String(error), details: {} };
   return { code: error.code, message: error.message, details: error.details };
 }
 

@@ -11,7 +11,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { AgentProfile } from "@tessera/agent";
 import type { Clock, Timer } from "@tessera/kernel/ports";
-import { CGError, type ErrorCode, errorOf } from "@tessera/protocol";
+import { type ErrorCode, errorOf, TesseraError } from "@tessera/protocol";
 import type { ToolUpload, ToolUploadOptions } from "@tessera/tool/resources";
 
 const THREADS_MAX = 2;
@@ -41,7 +41,7 @@ export interface Failure {
   /** Null: a fault of ours. */
   readonly code: ErrorCode | null;
   readonly message: string;
-  readonly details: CGError["details"];
+  readonly details: TesseraError["details"];
 }
 
 export interface ReadingAnswer {
@@ -141,7 +141,7 @@ export function openReadingThreads(clock: Clock): ReadingThreads {
           projectId,
           end(answer) {
             if (answer instanceof Error) {
-              if (CGError.is(answer) && answer.code === "bad_request") onCost(READING_MS_MAX);
+              if (TesseraError.is(answer) && answer.code === "bad_request") onCost(READING_MS_MAX);
               reject(answer);
               return;
             }
@@ -166,10 +166,10 @@ function errorOfFailure({ code, message, details }: Failure): Error {
   return code === null ? new Error(`a document could not be read: ${message}`) : errorOf(code, message, { details });
 }
 
-function tooCostly(): CGError {
+function tooCostly(): TesseraError {
   return errorOf("bad_request", "reading the document takes too much time or memory; make it smaller");
 }
 
-function tooMany(): CGError {
+function tooMany(): TesseraError {
   return errorOf("rate_limited", "too many uploaded documents are waiting to be read; send one after the other");
 }

@@ -4,14 +4,14 @@
 //   S2. Told once. A breaking migration is not taken back.
 
 import { type Clock, type Database, outdatedBy, type Repetition, repeatEvery } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 
 export const SCHEMA_WATCH_MS = 2_000;
 
 export function watchSchema(options: {
   readonly database: Database;
   readonly clock: Clock;
-  readonly onOutdated: (error: CGError) => void;
+  readonly onOutdated: (error: TesseraError) => void;
 }): Repetition {
   const { database, clock, onOutdated } = options;
   let isTold = false;
@@ -22,7 +22,7 @@ export function watchSchema(options: {
       const found = isTold ? null : await outdatedBy(database);
       if (found === null) return;
       isTold = true; // S2
-      onOutdated(new CGError("unsupported_version", `${found}: this process takes no more work; upgrade it`));
+      onOutdated(new TesseraError("unsupported_version", `${found}: this process takes no more work; upgrade it`));
     },
     onFailure: () => undefined, // S1
   });

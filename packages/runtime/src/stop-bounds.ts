@@ -6,7 +6,7 @@
 //   B3. Together they are at most STOP_MS_MAX, besides the grace of what runs.
 
 import type { Clock } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 
 /** Part → its bound. */
 export const STOP_MS = {
@@ -66,13 +66,13 @@ export function throwFailures(failures: readonly unknown[]): void {
   if (failures.length > 0) throw failures[0];
 }
 
-function notEnded(parts: readonly string[], ms?: number): CGError {
+function notEnded(parts: readonly string[], ms?: number): TesseraError {
   const within = ms === undefined ? "in time" : `within ${ms} ms`;
   const says = `told to stop, the process left behind what did not end ${within}: ${parts.join(", ")}`;
-  return new CGError("stop_incomplete", says, { details: { parts: [...parts] } });
+  return new TesseraError("stop_incomplete", says, { details: { parts: [...parts] } });
 }
 
 function unendedParts(error: unknown): readonly string[] {
-  if (!CGError.is(error) || error.code !== "stop_incomplete") return [];
+  if (!TesseraError.is(error) || error.code !== "stop_incomplete") return [];
   return Array.isArray(error.details.parts) ? error.details.parts.map(String) : [];
 }

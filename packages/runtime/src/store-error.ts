@@ -6,7 +6,7 @@
 
 import type { StoreLockedError } from "@tessera/engines/pglite";
 import { DatabaseError, storageCodeOf } from "@tessera/kernel";
-import { CGError, Conflict } from "@tessera/protocol";
+import { Conflict, TesseraError } from "@tessera/protocol";
 import type { StorePlace } from "./store-place.ts";
 
 export function storeError(error: unknown, place: StorePlace, doing: string): unknown {
@@ -18,14 +18,14 @@ export function storeError(error: unknown, place: StorePlace, doing: string): un
     });
   }
   if (error instanceof DatabaseError) return databaseError(error, place, doing);
-  if (CGError.is(error) && "expected" in error.details) {
-    return new CGError(error.code, error.message, {
+  if (TesseraError.is(error) && "expected" in error.details) {
+    return new TesseraError(error.code, error.message, {
       details: { kind: "not_migrated", ...error.details },
       cause: error,
     });
   }
   if (isFileError(error)) {
-    return new CGError(
+    return new TesseraError(
       "storage_error",
       `${doing} ${place.name}: ${error.message}; check the path and its permissions`,
       {
@@ -38,8 +38,8 @@ export function storeError(error: unknown, place: StorePlace, doing: string): un
 }
 
 /** For a store that is only looked at: opening would make it, which nobody asked for. */
-export function missingStore(place: StorePlace): CGError {
-  return new CGError(
+export function missingStore(place: StorePlace): TesseraError {
+  return new TesseraError(
     "storage_error",
     `cannot open ${place.name}: there is no store in it; check the path, or run \`tessera migrate\` to make one`,
     { details: { kind: "missing" } },
@@ -49,15 +49,15 @@ export function missingStore(place: StorePlace): CGError {
 /** For a store that is there and does not open: repeating does not help. Other errors are answered as they are. */
 export function damagedStore(error: unknown, place: StorePlace): unknown {
   if (!(error instanceof DatabaseError) || error.kind !== "fatal") return error;
-  return new CGError("storage_error", `cannot open ${place.name}: ${error.message}`, {
+  return new TesseraError("storage_error", `cannot open ${place.name}: ${error.message}`, {
     details: { kind: "damaged" },
     cause: error,
   });
 }
 
-function databaseError(error: DatabaseError, place: StorePlace, doing: string): CGError {
+function databaseError(error: DatabaseError, place: StorePlace, doing: string): TesseraError {
   const code = error.kind === "forbidden" ? "forbidden" : storageCodeOf(error.kind);
-  return new CGError(code, `${doing} ${place.name}: ${error.message}`, {
+  return new TesseraError(code, `${doing} ${place.name}: ${error.message}`, {
     details: { kind: error.kind, sqlstate: error.sqlstate },
     cause: error,
   });

@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { describePostgres, storePlace } from "./store-place.ts";
 
@@ -43,7 +43,7 @@ describe("the name of a PostgreSQL store", () => {
       try {
         describePostgres(url);
       } catch (error) {
-        expect(CGError.is(error) && error.code).toBe("bad_request");
+        expect(TesseraError.is(error) && error.code).toBe("bad_request");
         expect(String(error)).not.toContain("secret");
       }
     },

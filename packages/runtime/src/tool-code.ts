@@ -17,7 +17,7 @@ import {
   loadBundleTools,
 } from "@tessera/executor";
 import type { Clock } from "@tessera/kernel";
-import { CGError, errorOf } from "@tessera/protocol";
+import { errorOf, TesseraError } from "@tessera/protocol";
 import { errorOfMistakes, type Mistake } from "@tessera/tool/resources";
 import type { StorePlace } from "./store-place.ts";
 
@@ -38,7 +38,7 @@ export interface ToolCode {
   readonly isolated: IsolatedHost;
   /** Resolves when the children that look at modules were started, or none has to be by now. Never rejects. */
   readonly begun: Promise<void>;
-  /** Throws the CGError of all mistakes. */
+  /** Throws the TesseraError of all mistakes. */
   bundle(): Promise<LoadedBundle | null>;
   /** May be called twice. Resolves when no child is left. */
   close(): Promise<void>;
@@ -92,7 +92,7 @@ async function loadBundle(
 ): Promise<LoadedBundle | null> {
   if (bundle === undefined) return null;
   const loaded = await loadBundleTools(bundle, { isolated, onWarning }).catch((error: NodeJS.ErrnoException) => {
-    if (CGError.is(error) || error.code === undefined) throw error;
+    if (TesseraError.is(error) || error.code === undefined) throw error;
     const details = { kind: "missing_bundle", errno: error.code };
     throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${bundle}: ${error.code}`, { details });
   });

@@ -17,7 +17,7 @@ import {
   type LoadedBundle,
   loadBundleTools,
 } from "@tessera/executor";
-import { CGError, errorOf } from "@tessera/protocol";
+import { errorOf, TesseraError } from "@tessera/protocol";
 import type { Mistake } from "@tessera/tool/resources";
 import { readSettingsFile } from "./settings/file.ts";
 import { resolveSettings } from "./settings/resolve.ts";
@@ -106,7 +106,7 @@ async function load(
     if (loaded.files.length > 0 || loaded.config !== null || loaded.mistakes.length > 0) return { isFile, loaded };
     throw await emptyBundle(path, isFile, loaded);
   } catch (error) {
-    if (CGError.is(error) || !(error instanceof Error) || !("errno" in error)) throw error;
+    if (TesseraError.is(error) || !(error instanceof Error) || !("errno" in error)) throw error;
     const { code } = error as NodeJS.ErrnoException;
     const details = { kind: "missing_bundle", errno: code };
     throw errorOf("E_CONFIG_ENTRY_NOT_FOUND", `there is no bundle at ${path}: ${code}`, { details });
@@ -114,7 +114,7 @@ async function load(
 }
 
 /** As `tessera run` refuses it. A file that only has the wrong name is named. */
-async function emptyBundle(path: string, isFile: boolean, loaded: LoadedBundle): Promise<CGError> {
+async function emptyBundle(path: string, isFile: boolean, loaded: LoadedBundle): Promise<TesseraError> {
   const [unread] = isFile ? [] : await unreadFindings(loaded);
   const why =
     unread === undefined ? "it holds no resource file and no config file" : `${unread.file}: ${unread.message}`;
@@ -180,7 +180,7 @@ async function settingFindings(path: string): Promise<Finding[]> {
       return findingOf("error", "E_CONFIG_SCHEMA_INVALID", { ...at, message: message.replace(/^\S+:\d+:\d+ /, "") });
     });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     return Array.isArray(error.details.mistakes) ? (error.details.mistakes as Mistake[]).map(mistakeFinding) : [];
   }
 }

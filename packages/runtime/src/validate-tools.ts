@@ -2,7 +2,7 @@
 
 import type { SwarmBundle } from "@tessera/agent";
 import { credentialGrants, findEntry, type IsolatedHost, type LoadedBundle } from "@tessera/executor";
-import { CGError, isJsonObject, parseTargetSubject } from "@tessera/protocol";
+import { isJsonObject, parseTargetSubject, TesseraError } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
 import { readYaml, type YamlDocument } from "@tessera/tool/resources";
 import { type Finding, findingOf, START, warningFinding } from "./validate-finding.ts";
@@ -24,7 +24,7 @@ export function toolDocuments({ files }: LoadedBundle): readonly ToolDocument[] 
         return isJsonObject(metadata) && typeof metadata.name === "string" ? [{ name: metadata.name, document }] : [];
       });
     } catch (error) {
-      if (CGError.is(error)) return []; // reported when the tools were read
+      if (TesseraError.is(error)) return []; // reported when the tools were read
       throw error;
     }
   });
@@ -53,7 +53,7 @@ export async function extensionFindings(
       const message = `the module ${entry} exports no register(api, config); it exports ${exported}`;
       found.push(findingOf("error", "E_EXT_LOAD", { ...at, pointer: "/spec/entry", message }));
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       found.push(
         findingOf("error", error.code, { ...at, pointer: "/spec/entry", message: `${name}: ${error.message}` }),
       );

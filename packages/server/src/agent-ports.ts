@@ -32,7 +32,7 @@ export interface RuntimeCallerOrder {
 }
 
 export interface AgentPorts {
-  /** Throws a CGError: agent_not_found, backlog_full, conflict. */
+  /** Throws a TesseraError: agent_not_found, backlog_full, conflict. */
   enqueue(
     order: TurnOrder,
   ): Promise<{ readonly agent_turn_id: string; readonly agent_id: string; readonly isNew: boolean }>;

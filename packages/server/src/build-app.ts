@@ -11,7 +11,7 @@
 
 import { Readable } from "node:stream";
 import type { Clock, Ids } from "@tessera/kernel";
-import { CGError, NotFound, parseJson } from "@tessera/protocol";
+import { NotFound, parseJson, TesseraError } from "@tessera/protocol";
 import { errorCodes, type FastifyInstance, type FastifyReply, type FastifyRequest, fastify } from "fastify";
 import type { Access } from "./access.ts";
 import { ANSWER_BYTES, type BytesInFlight, createBytesInFlight, type HeldBytes } from "./bytes-in-flight.ts";
@@ -110,7 +110,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
     const exchange = connections.exchange(request.raw, reply.raw);
     request.exchange = exchange;
     request.address = addresses.of(request.raw);
-    if (closing.aborted && !isAboutHealth) throw new CGError("shutting_down", "this server is stopping");
+    if (closing.aborted && !isAboutHealth) throw new TesseraError("shutting_down", "this server is stopping");
     exchange.checkPipelined();
     checkSingleHeaders(request.raw);
     hosts.check({ host: request.headers.host, origin: request.headers.origin });
@@ -279,7 +279,7 @@ function unreadType(request: FastifyRequest): HttpRefusal {
   });
 }
 
-function notThere(methods: readonly string[]): CGError {
+function notThere(methods: readonly string[]): TesseraError {
   if (methods.length === 0) return new NotFound("there is no such path", { details: { field: "path" } });
   return new HttpRefusal("method_not_allowed", `this path knows ${methods.join(", ")}`, {
     headers: { allow: methods.join(", ") },

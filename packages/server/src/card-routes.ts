@@ -6,7 +6,7 @@
 //       bytes: cards are read few at a time, and an answer that would hold more than ANSWER_CHARS_MAX is refused; a page ends early.
 
 import type { CardDocument } from "@tessera/kernel";
-import { CARD_CONTENT_BYTES_MAX, CGError, NotFound, parseId } from "@tessera/protocol";
+import { CARD_CONTENT_BYTES_MAX, NotFound, parseId, TesseraError } from "@tessera/protocol";
 import Type from "typebox";
 import { Anything, Count, closed, Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "./api-schemas.ts";
 import { LARGE_ANSWER_BYTES } from "./bytes-in-flight.ts";
@@ -132,7 +132,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   async function cardsOf(projectId: string, cardIds: readonly string[]): Promise<Map<string, CardDocument>> {
     const wanted = [...new Set(cardIds)];
     if (wanted.length > HYDRATED_CARDS_MAX) {
-      throw new CGError(
+      throw new TesseraError(
         "payload_too_large",
         `these boxes hold more than ${HYDRATED_CARDS_MAX} cards; ask for fewer boxes, or with a smaller limit`,
         { details: { field: "limit" } },
@@ -149,9 +149,13 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
       const some = await reads.cards(projectId, cardIds.slice(n, n + READ_AT_ONCE));
       chars += charsOf(some);
       if (chars > ANSWER_CHARS_MAX) {
-        throw new CGError("payload_too_large", "these cards are too large for one answer; ask for fewer at a time", {
-          details: { chars_max: ANSWER_CHARS_MAX },
-        });
+        throw new TesseraError(
+          "payload_too_large",
+          "these cards are too large for one answer; ask for fewer at a time",
+          {
+            details: { chars_max: ANSWER_CHARS_MAX },
+          },
+        );
       }
       cards.push(...some);
     }

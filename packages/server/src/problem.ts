@@ -7,12 +7,12 @@
 
 import { DatabaseError, storageCodeOf } from "@tessera/kernel";
 import {
-  CGError,
-  type CGErrorOptions,
   cutMessage,
   ERROR_CATALOGUE,
   ERROR_MESSAGE_CHARS_MAX,
   type ErrorCode,
+  TesseraError,
+  type TesseraErrorOptions,
 } from "@tessera/protocol";
 
 export interface Problem {
@@ -33,14 +33,14 @@ export interface Problem {
 export const PROBLEM_TYPE = "application/problem+json; charset=utf-8";
 
 /** A refusal whose status is not the catalogue's, that needs a header, or that tells the client something with a 5xx (P2). */
-export class HttpRefusal extends CGError {
+export class HttpRefusal extends TesseraError {
   override readonly name = "HttpRefusal";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   constructor(
     code: ErrorCode,
     message: string,
-    options: CGErrorOptions & {
+    options: TesseraErrorOptions & {
       readonly status?: number;
       readonly headers?: Readonly<Record<string, string>>;
     } = {},
@@ -107,20 +107,20 @@ export function describeFault(error: unknown): string {
   return cutMessage(text, ERROR_MESSAGE_CHARS_MAX);
 }
 
-function knownError(error: unknown): CGError {
+function knownError(error: unknown): TesseraError {
   if (error instanceof PartlyDone) return knownError(error.cause);
-  if (CGError.is(error)) return error;
+  if (TesseraError.is(error)) return error;
   if (error instanceof DatabaseError) return databaseProblem(error);
   const status = statusOf(error);
   const code = status === null ? undefined : CODE_OF_STATUS[status];
-  if (code === undefined) return new CGError("internal_error", ERROR_CATALOGUE.internal_error.meaning);
-  return new CGError(code, ERROR_CATALOGUE[code].meaning);
+  if (code === undefined) return new TesseraError("internal_error", ERROR_CATALOGUE.internal_error.meaning);
+  return new TesseraError(code, ERROR_CATALOGUE[code].meaning);
 }
 
-function databaseProblem({ kind }: DatabaseError): CGError {
+function databaseProblem({ kind }: DatabaseError): TesseraError {
   const isOurs = kind === "statement" || kind === "forbidden";
   const code = isOurs ? "internal_error" : storageCodeOf(kind);
-  return new CGError(code, ERROR_CATALOGUE[code].meaning);
+  return new TesseraError(code, ERROR_CATALOGUE[code].meaning);
 }
 
 function statusOf(error: unknown): number | null {

@@ -5,7 +5,7 @@ import type { InboundTrace } from "./inbound-trace.ts";
 
 /** Uploaded profiles. Runtime wires it to the reader and the deployer of @tessera/agent. */
 export interface ProfileDocuments {
-  /** Reads one uploaded document and makes it the profile of its name. Throws a CGError that names the line or field at fault. */
+  /** Reads one uploaded document and makes it the profile of its name. Throws a TesseraError that names the line or field at fault. */
   deploy(
     bytes: Uint8Array,
     source: {
@@ -52,7 +52,7 @@ export interface ToolCalls {
 
 /** Tool calls from a user interface, of agents of the UI worker. */
 export interface UiActions {
-  /** Throws a CGError with the code of the acknowledgement when the action is refused, or its agent is busy. */
+  /** Throws a TesseraError with the code of the acknowledgement when the action is refused, or its agent is busy. */
   request(order: UiActionOrder): Promise<{ readonly agent_turn_id: string; readonly isNew: boolean }>;
   /** The last acknowledgement of an action whose turn has ended. */
   ackOf(turn: Row): Promise<object>;

@@ -1,6 +1,6 @@
 // Query text is taken as it is written or refused by its name (faults H11, H12).
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { flagIn, given, idIn, idsIn, limitOf, textIn, timeIn, traceIdIn, wordIn } from "./query-values.ts";
 
@@ -8,7 +8,7 @@ function fieldOfRefusal(read: () => unknown): unknown {
   try {
     read();
   } catch (error) {
-    if (CGError.is(error)) return error.details.field;
+    if (TesseraError.is(error)) return error.details.field;
     throw error;
   }
   return "taken";

@@ -1,6 +1,6 @@
 // What happens around every handler: it is waited for when the server closes, and what it changed is noted.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import type { AuditNotes } from "./audit-notes.ts";
 import { HttpRefusal, PartlyDone } from "./problem.ts";
 import { type ApiAnswer, type ApiRequest, isAudited, type RouteSpec } from "./route-spec.ts";
@@ -39,7 +39,7 @@ export function runRoute(
   };
 }
 
-function isForbidden(error: unknown): error is CGError {
-  if (!CGError.is(error)) return false;
+function isForbidden(error: unknown): error is TesseraError {
+  if (!TesseraError.is(error)) return false;
   return (error instanceof HttpRefusal ? error.status : error.http) === 403;
 }

@@ -3,7 +3,7 @@
 import type { ToolDefinition } from "@tessera/kernel";
 
 export interface ToolDocuments {
-  /** The definitions of one uploaded document, in its order. Throws a CGError that names the line or field at fault. `onCost`
+  /** The definitions of one uploaded document, in its order. Throws a TesseraError that names the line or field at fault. `onCost`
    *  is told the milliseconds that reading it took, either way. */
   parse(
     bytes: Uint8Array,

@@ -4,10 +4,10 @@
 import {
   ARGUMENTS_BYTES_MAX,
   BadRequest,
-  CGError,
   gateJson,
   isJsonObject,
   type JsonValue,
+  TesseraError,
   unknownField,
 } from "@tessera/protocol";
 import { isEnvName } from "./env-name.ts";
@@ -74,7 +74,7 @@ export function plainJson(name: string, field: string, value: unknown): JsonValu
   try {
     return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX });
   } catch (cause) {
-    const code = CGError.is(cause) ? cause.code : "schema_invalid";
+    const code = TesseraError.is(cause) ? cause.code : "schema_invalid";
     throw new BadRequest(`${field} of tool ${name} must be plain JSON: ${(cause as Error).message}`, {
       code,
       cause,

@@ -8,10 +8,10 @@
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import {
   BadRequest,
-  CGError,
   gateJson,
   isJsonObject,
   jsonPointer,
+  TesseraError,
   TOOL_SCHEMA_BYTES_MAX,
   TOOL_SCHEMA_DEPTH_MAX,
 } from "@tessera/protocol";
@@ -79,7 +79,7 @@ function toPlainSchema(schema: unknown, toolName: string): JsonObject {
   try {
     return gateJson(schema, { bytesMax: TOOL_SCHEMA_BYTES_MAX, depthMax: TOOL_SCHEMA_DEPTH_MAX }) as JsonObject;
   } catch (cause) {
-    const pointer = CGError.is(cause) ? cause.details.pointer : undefined;
+    const pointer = TesseraError.is(cause) ? cause.details.pointer : undefined;
     throw invalid(toolName, `are not plain JSON: ${(cause as Error).message}`, { cause, pointer });
   }
 }
@@ -89,7 +89,7 @@ function inCurrentDialect(schema: JsonObject, toolName: string): JsonObject {
   try {
     return toCurrentDialect(schema);
   } catch (cause) {
-    const pointer = CGError.is(cause) ? cause.details.pointer : undefined;
+    const pointer = TesseraError.is(cause) ? cause.details.pointer : undefined;
     throw invalid(toolName, `cannot be read in the draft that they name: ${(cause as Error).message}`, {
       cause,
       pointer,

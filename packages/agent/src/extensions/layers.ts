@@ -12,7 +12,7 @@
 //   L6. A layer is foreign code; the inside that its `next()` runs is not (tool's foreign-code.ts).
 
 import type { Clock, Timer } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { type ForeignCode, runForeign, runOwn } from "@tessera/tool/run";
 import type { LayerType, OnError } from "./api.ts";
 
@@ -90,7 +90,7 @@ export async function runOnion<Inside, Shown>(onion: Onion<Inside, Shown>, index
   time.pause();
   const inside = below as Promise<Inside> | null;
   if (inside === null) {
-    if (onion.signal.aborted) throw new CGError("canceled", "the turn is over"); // L5
+    if (onion.signal.aborted) throw new TesseraError("canceled", "the turn is over"); // L5
     try {
       if ("error" in end) throw end.error;
       return onion.take(end.returned);

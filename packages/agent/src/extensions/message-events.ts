@@ -14,7 +14,7 @@
 
 import { createHash } from "node:crypto";
 import { type CardDocument, type CardDraft, shownTime } from "@tessera/kernel";
-import { CGError, errorOf, gateJson, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { errorOf, gateJson, isJsonObject, type JsonObject, TesseraError } from "@tessera/protocol";
 import { stackOf } from "@tessera/tool/run";
 import type { TurnSession } from "../loop/turn-session.ts";
 import {
@@ -103,14 +103,14 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
       thought?.onKept();
       for (const { done } of some) done.resolve();
     } catch (error) {
-      if (!CGError.is(error) || !NOT_OURS.has(error.code)) broken ??= error;
+      if (!TesseraError.is(error) || !NOT_OURS.has(error.code)) broken ??= error;
       for (const { done } of some) done.reject(error);
     }
   }
 
   function tell(extension: string, error: unknown): void {
-    if (CGError.is(error) && error.code === "stale_epoch") return; // the turn is somebody else's
-    const why = CGError.is(error) ? `${error.code}: ${error.message}` : stackOf(error);
+    if (TesseraError.is(error) && error.code === "stale_epoch") return; // the turn is somebody else's
+    const why = TesseraError.is(error) ? `${error.code}: ${error.message}` : stackOf(error);
     onWarning(`the extension ${extension}: a message event was not kept: ${why}`);
   }
 

@@ -13,10 +13,10 @@
 import {
   buildErrorResultFromException,
   CALL_DEADLINE_MARGIN_MS,
-  CGError,
   errorOf,
   isJsonObject,
   type JsonObject,
+  TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
 import { type RegisteredTool, type ToolDefinition, toolPolicy } from "@tessera/tool";
@@ -222,7 +222,7 @@ export async function wrapToolCall(
       const vars = { ...session.turn, step_id, tool_call_id: order.tool_call_id };
       return await call.run(gateArguments(definition, args, vars).arguments); // W1
     } catch (error) {
-      if (!CGError.is(error) || error.http !== 400) throw error;
+      if (!TesseraError.is(error) || error.http !== 400) throw error;
       return { ...buildErrorResultFromException(error), after_execution: "suspend" as const };
     }
   });
@@ -328,7 +328,7 @@ async function wrapCall(
 }
 
 /** W4 */
-function failedLayer({ layer: { extension, type }, error }: LayerFailure): CGError {
+function failedLayer({ layer: { extension, type }, error }: LayerFailure): TesseraError {
   return errorOf("extension_failed", `the extension ${extension} failed around the ${type}`, {
     details: { extension },
     cause: error,

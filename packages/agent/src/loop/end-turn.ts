@@ -5,7 +5,13 @@
 //   E2. submit_result ends the turn with fields; what is wrong with them goes back to the model as the call's result.
 
 import { shownTime } from "@tessera/kernel";
-import { BadRequest, buildErrorResultFromException, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
+import {
+  BadRequest,
+  buildErrorResultFromException,
+  errorOf,
+  TesseraError,
+  type ToolResultContent,
+} from "@tessera/protocol";
 import type { ModelAnswer, ModelToolCall } from "../model-port.ts";
 import { requiredFields } from "../transcript/index.ts";
 import { type Ending, NO_CONTENT } from "./finish-turn.ts";
@@ -47,7 +53,7 @@ export function endBySubmission(
     if (reminder !== null) throw new BadRequest(reminder);
     return { end: { status: "success", step_id, thought: answer, content: { data: { fields } } } };
   } catch (error) {
-    if (!CGError.is(error) || error.http !== 400) throw error;
+    if (!TesseraError.is(error) || error.http !== 400) throw error;
     return { refusal: { ...buildErrorResultFromException(error), after_execution: "suspend" } }; // E2
   }
 }

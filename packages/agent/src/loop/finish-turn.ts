@@ -6,11 +6,11 @@
 
 import type { CardDraft, Json, JsonObject } from "@tessera/kernel";
 import {
-  type CGError,
   type ErrorCode,
   errorOf,
   gateJson,
   type ResultStatus,
+  type TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
 import type { ModelAnswer } from "../model-port.ts";
@@ -107,7 +107,7 @@ export function endingBySteps(session: TurnSession): Ending {
   };
 }
 
-export async function failTurn(world: LoopWorld, turn: Turn, error: CGError): Promise<void> {
+export async function failTurn(world: LoopWorld, turn: Turn, error: TesseraError): Promise<void> {
   await finish(world, turn, {
     status: "failed",
     step_id: turn.step_id ?? world.ids.mint("step"),

@@ -14,7 +14,13 @@
 //   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
 
 import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently, shownTime } from "@tessera/kernel";
-import { CALL_DEADLINE_MARGIN_MS, CGError, errorOf, TOOL_TIMEOUT_MS, type ToolResultContent } from "@tessera/protocol";
+import {
+  CALL_DEADLINE_MARGIN_MS,
+  errorOf,
+  TesseraError,
+  TOOL_TIMEOUT_MS,
+  type ToolResultContent,
+} from "@tessera/protocol";
 import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
@@ -119,7 +125,7 @@ async function reportUnguarded(
   capability: string,
   error: unknown,
 ): Promise<void> {
-  if (!CGError.is(error) || (error.code !== "extension_failed" && error.code !== "E_EXT_LOAD")) throw error;
+  if (!TesseraError.is(error) || (error.code !== "extension_failed" && error.code !== "E_EXT_LOAD")) throw error;
   by.world.onWarning(`calls of turn ${by.turn.agent_turn_id} were not run: ${error.message}`);
   const message = `${error.message}; the tool was not started`;
   await allEnded(

@@ -158,9 +158,9 @@ describe("a turn", () => {
   });
 
   it("whose model fails for good fails with a clear code", async () => {
-    const { CGError } = await import("@tessera/protocol");
+    const { TesseraError } = await import("@tessera/protocol");
     fx.script = () => {
-      throw new CGError("model_failed", "no key");
+      throw new TesseraError("model_failed", "no key");
     };
     await fx.worker();
     const turn = await fx.ended(await fx.enqueue(await fx.agent(), "go"));

@@ -1,7 +1,7 @@
 // A worker goes away while tools of its turn run beside it: the tool's effect decides, the turn goes on elsewhere.
 
 import type { Kernel } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { type ToolContext, ToolError } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
@@ -157,7 +157,7 @@ describe("a tool that pauses before another attempt", () => {
       let asked = 0;
       const repeatCall: Kernel["repeatCall"] = async (request) => {
         asked += 1;
-        if (asked < 3) throw new CGError("storage_error", "the store is away");
+        if (asked < 3) throw new TesseraError("storage_error", "the store is away");
         return await fx.kernel.repeatCall(request);
       };
       await fx.worker({ kernel: { ...fx.kernel, repeatCall } });
@@ -177,7 +177,7 @@ describe("a worker that took a turn and never heard of it", () => {
     const resume: Kernel["resume"][] = [
       async (request) => {
         await fx.kernel.resume(request);
-        throw new CGError("storage_error", "the answer was lost");
+        throw new TesseraError("storage_error", "the answer was lost");
       },
       async () => ({ outcome: "rejected", code: "worker_lapsed" }),
     ];

@@ -1,6 +1,6 @@
 // Whatever a model or a tool says, its turn ends: what the store cannot take is replaced, never waited for.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
 
@@ -25,7 +25,7 @@ describe("a turn ends", () => {
 
   it("though the error of its model cannot be stored", async () => {
     fx.script = () => {
-      throw new CGError("model_failed", "no \ud83d key");
+      throw new TesseraError("model_failed", "no \ud83d key");
     };
     const turn = await fx.ended(await fx.enqueue(await fx.agent(), "go"));
     expect(turn).toMatchObject({ status: "failed", error_code: "model_failed" });

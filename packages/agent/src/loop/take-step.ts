@@ -9,7 +9,7 @@
 //       again only when all of them have been made.
 
 import type { CallDraft } from "@tessera/kernel";
-import { CALLS_PER_STEP_MAX, CGError, errorOf, type ToolResultContent } from "@tessera/protocol";
+import { CALLS_PER_STEP_MAX, errorOf, TesseraError, type ToolResultContent } from "@tessera/protocol";
 import { modelTool, type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import type { ModelAnswer, ModelCall, ModelToolCall } from "../model-port.ts";
 import { activeSpanId, activeTraceparent, traceChat } from "../telemetry/telemetry.ts";
@@ -50,7 +50,9 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
     return await (world.extensions === undefined ? run() : world.extensions.aroundStep(session, step, run));
   } catch (error) {
     tell(world, [
-      stepMessage(turn, world.ids, step_id, "failed", { error: CGError.is(error) ? error.code : "internal_error" }),
+      stepMessage(turn, world.ids, step_id, "failed", {
+        error: TesseraError.is(error) ? error.code : "internal_error",
+      }),
     ]);
     throw error;
   }

@@ -6,7 +6,7 @@
 //   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
 
 import { isStorageError, unwatched } from "@tessera/kernel";
-import { CGError, errorOf } from "@tessera/protocol";
+import { errorOf, TesseraError } from "@tessera/protocol";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { nextCallOf } from "./call-order.ts";
 import { type Ending, endingByMind, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
@@ -104,7 +104,7 @@ async function takeAnswers(session: TurnSession): Promise<boolean> {
 
 /** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more
  *  than it knows of: the kernel repeats a question whose answer was lost, and only the repetition was refused. */
-export function stillInDoubt(agentId: string): CGError {
+export function stillInDoubt(agentId: string): TesseraError {
   return errorOf(
     "worker_lapsed",
     `whether this worker holds a turn of ${agentId} cannot be told while its lease is over`,
@@ -114,7 +114,9 @@ export function stillInDoubt(agentId: string): CGError {
 /** What the store could not do may be done later; everything else ends the turn, with a code and without a stack. */
 async function failOrThrow(world: LoopWorld, turn: Turn, error: unknown): Promise<void> {
   if (isStorageError(error)) throw error;
-  if (!CGError.is(error)) world.onWarning(`turn ${turn.agent_turn_id} failed: ${String(error)}`);
-  const told = CGError.is(error) ? error : new CGError("internal_error", "the worker failed while it ran the turn");
+  if (!TesseraError.is(error)) world.onWarning(`turn ${turn.agent_turn_id} failed: ${String(error)}`);
+  const told = TesseraError.is(error)
+    ? error
+    : new TesseraError("internal_error", "the worker failed while it ran the turn");
   await failTurn(world, turn, told);
 }

@@ -9,7 +9,7 @@
 
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { Clock } from "@tessera/kernel/ports";
-import { type CGError, errorOf } from "@tessera/protocol";
+import { errorOf, type TesseraError } from "@tessera/protocol";
 import { type ForeignCode, runForeign } from "@tessera/tool/run";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
 import { readApiKey } from "./api-key.ts";
@@ -164,7 +164,7 @@ function backoffMs(attempt: number, retryAfterMs: number | undefined): number {
   return Math.min(BACKOFF_MS_MIN * 2 ** (attempt - 1), BACKOFF_MS_MAX);
 }
 
-function modelFailed(call: ModelCall, failure: ModelFailure, attempts: number): CGError {
+function modelFailed(call: ModelCall, failure: ModelFailure, attempts: number): TesseraError {
   const { provider, model } = call.model;
   const tries = attempts === 1 ? "" : ` (${attempts} attempts)`;
   return errorOf("model_failed", `model ${model} of ${provider} ${failure.text}${tries}`, {

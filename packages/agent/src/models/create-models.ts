@@ -2,7 +2,7 @@
 //
 //   C1. A provider's client is loaded when it is first asked, so that a process with scripted models loads none.
 //   C2. A warning is told once per model and text: a setting that a provider does not take would else be told every step.
-//   C3. Whatever goes wrong is a CGError: `canceled` when the signal ended it, else as M2 of model-port.ts says.
+//   C3. Whatever goes wrong is a TesseraError: `canceled` when the signal ended it, else as M2 of model-port.ts says.
 
 import type { Clock } from "@tessera/kernel/ports";
 import type { ModelPort } from "../model-port.ts";

@@ -3,7 +3,7 @@
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:net";
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { VirtualClock, waitFor } from "@tessera/testkit";
 import type { ModelMessage } from "ai";
 import { afterEach, describe, expect, it } from "vitest";
@@ -76,12 +76,12 @@ const HELLO = [
   "[DONE]",
 ];
 
-async function failure(asked: ReturnType<typeof ask>): Promise<CGError> {
+async function failure(asked: ReturnType<typeof ask>): Promise<TesseraError> {
   const error = await asked.answer.then(
     () => expect.fail("the call succeeded"),
     (thrown: unknown) => thrown,
   );
-  if (!CGError.is(error)) throw error;
+  if (!TesseraError.is(error)) throw error;
   // No secret, header or word of the prompt is in what becomes a card, and the key is in nothing at all.
   const told = JSON.stringify([error.message, error.details, error.stack, String(error.cause)]);
   expect(error.cause).toBeUndefined();

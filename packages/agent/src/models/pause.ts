@@ -1,7 +1,7 @@
 // Waiting on the Clock, ended early by a signal.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { type CGError, errorOf } from "@tessera/protocol";
+import { errorOf, type TesseraError } from "@tessera/protocol";
 
 /** Throws `canceled` when the signal ends it, also when it has ended before. */
 export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
@@ -41,6 +41,6 @@ export function orAborted<T>(work: PromiseLike<T>, signal: AbortSignal): Promise
   });
 }
 
-export function canceled(): CGError {
+export function canceled(): TesseraError {
   return errorOf("canceled", "the model was not asked to the end: the turn was stopped");
 }

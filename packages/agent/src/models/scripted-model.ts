@@ -8,7 +8,7 @@
 //       (`rules[0]` is the first): no key and no endpoint would help. Only a reply that is an error is a failure of the model.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError, type ErrorCode, errorOf, type JsonObject } from "@tessera/protocol";
+import { type ErrorCode, errorOf, type JsonObject, TesseraError } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall, ModelChunk } from "../model-port.ts";
 import { readCallSettings } from "./call-settings.ts";
 import { canceled, pause } from "./pause.ts";
@@ -68,7 +68,7 @@ function rulesOf(call: ModelCall): readonly ScriptedRule[] {
     if (options !== undefined) READ.set(options, rules);
     return rules;
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw mistaken(call, `cannot be used: ${error.message}`);
   }
 }
@@ -132,7 +132,7 @@ function tokens(chars: number): number {
   return Math.ceil(chars / CHARS_PER_TOKEN);
 }
 
-function unanswered(call: ModelCall, transcript: TranscriptView, rules: readonly ScriptedRule[]): CGError {
+function unanswered(call: ModelCall, transcript: TranscriptView, rules: readonly ScriptedRule[]): TesseraError {
   const from = transcript.lastTool === undefined ? "user" : `tool ${transcript.lastTool}`;
   const shown = transcript.lastText.slice(0, MESSAGE_CHARS_SHOWN);
   const cut = transcript.lastText.length > shown.length ? "…" : "";
@@ -150,16 +150,16 @@ function describe(when: ScriptedWhen): string {
   return parts.length === 0 ? "always" : parts.join(", ");
 }
 
-function failed(call: ModelCall, text: string): CGError {
+function failed(call: ModelCall, text: string): TesseraError {
   return scriptError("model_failed", call, text);
 }
 
 /** D5 */
-function mistaken(call: ModelCall, text: string): CGError {
+function mistaken(call: ModelCall, text: string): TesseraError {
   return scriptError("E_CONFIG_SCHEMA_INVALID", call, text);
 }
 
-function scriptError(code: ErrorCode, { model: { provider, model } }: ModelCall, text: string): CGError {
+function scriptError(code: ErrorCode, { model: { provider, model } }: ModelCall, text: string): TesseraError {
   return errorOf(code, `the scripted model ${model} ${text}`, {
     details: { provider, model, retryable: false, attempts: 1 },
   });

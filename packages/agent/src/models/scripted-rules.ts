@@ -6,7 +6,7 @@
 //   S3. Rules come with uploaded profiles, and are run on text of strangers: their patterns are matched in linear time (the
 //       catalog's pattern.ts), and all of them together cost no more than PATTERNS_SIZE_MAX for each character.
 
-import { CGError, errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { errorOf, isJsonObject, type JsonObject, type JsonValue, TesseraError } from "@tessera/protocol";
 import { compilePattern, type Pattern } from "@tessera/tool/catalog";
 
 export interface ScriptedWhen {
@@ -42,7 +42,7 @@ const DELAY_MS_MAX = 3_600_000;
 /** Instructions of all patterns together (S3): 0.8 s for the longest text, measured. */
 const PATTERNS_SIZE_MAX = 5_000;
 
-/** Throws CGError E_CONFIG_SCHEMA_INVALID with `details.pointer` (S1). */
+/** Throws TesseraError E_CONFIG_SCHEMA_INVALID with `details.pointer` (S1). */
 export function readScriptedRules(options: JsonObject | undefined): readonly ScriptedRule[] {
   const rules = options?.rules;
   if (!Array.isArray(rules) || rules.length === 0) {
@@ -107,7 +107,7 @@ function readPattern(pattern: string, at: string): Pattern {
   try {
     return compilePattern(pattern);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw mistake(at, `\`text\` is not a regular expression that can be used: ${error.message}`);
   }
 }

@@ -8,11 +8,11 @@
 
 import {
   BadRequest,
-  CGError,
   type DelegatedOperation,
   gateJson,
   type JsonObject,
   type JsonValue,
+  TesseraError,
   unknownField,
 } from "@tessera/protocol";
 import type { DefinedTool } from "@tessera/tool";
@@ -216,7 +216,7 @@ function documentOf<K extends string>(kind: K, name: unknown, spec: object): Res
     const plain = gateJson({ metadata: { name }, spec: withoutUndefined(spec) });
     return deepFreeze({ apiVersion: API_VERSION, kind, ...(plain as object) }) as ResourceDocument<K>; // F2
   } catch (cause) {
-    if (!CGError.is(cause)) throw cause;
+    if (!TesseraError.is(cause)) throw cause;
     const message = `${kind}/${name} must be plain JSON: ${cause.message}`;
     throw new BadRequest(message, { code: cause.code, cause, details: cause.details });
   }

@@ -1,6 +1,6 @@
 // CommonGround profiles: what upstream's documents say becomes the same profile, and nothing else gets in.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { type ProfileUploadOptions, readProfileYaml } from "./profile-yaml.ts";
 
@@ -8,11 +8,11 @@ const HEAD = "name: Associate_Web\nworker_target: worker_generic\n";
 const modelOf = (config: string, options: ProfileUploadOptions = {}) =>
   readProfileYaml(`${HEAD}llm_config: ${config}\n`, options).profile.model;
 
-function refusalOf(text: string, options: ProfileUploadOptions = {}): CGError {
+function refusalOf(text: string, options: ProfileUploadOptions = {}): TesseraError {
   try {
     readProfileYaml(text, options);
   } catch (error) {
-    if (CGError.is(error)) return error;
+    if (TesseraError.is(error)) return error;
     throw error;
   }
   throw new Error("the profile was taken");

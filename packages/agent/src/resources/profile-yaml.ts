@@ -52,7 +52,7 @@ const KNOWN_KEYS: ReadonlySet<string> = new Set([
   "memory",
 ]);
 
-/** Reads an upload, or throws the CGError of its first mistake with all of them in `details.mistakes`. */
+/** Reads an upload, or throws the TesseraError of its first mistake with all of them in `details.mistakes`. */
 export function readProfileYaml(bytes: Uint8Array | string, options: ProfileUploadOptions = {}): ProfileUpload {
   const { file = FILE_DEFAULT } = options;
   const [document] = readYaml(bytes, { kind: "upload", file }) as readonly [YamlDocument];

@@ -7,12 +7,12 @@
 //   R4. What was written in code has no line of its own: its messages name the resource and the field instead.
 
 import {
-  CGError,
   type ErrorCode,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   nearName,
+  TesseraError,
   unknownField,
 } from "@tessera/protocol";
 import { type Mistake, mistakeOf, type Place, type YamlDocument } from "@tessera/tool/resources";
@@ -109,12 +109,12 @@ export function warningAt(
   return rest;
 }
 
-/** Runs a check that throws CGErrors with `details.pointer`; the mistake lands at `origin` + that pointer. */
+/** Runs a check that throws TesseraErrors with `details.pointer`; the mistake lands at `origin` + that pointer. */
 export function checkAt(reading: ResourceReading, origin: string, task: () => void): void {
   try {
     task();
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const inner = typeof error.details.pointer === "string" ? error.details.pointer : "";
     const prefix = `${inner}: `;
     const message = error.message.startsWith(prefix) ? error.message.slice(prefix.length) : error.message;

@@ -1,6 +1,6 @@
-// Damaged bundles and profiles: whatever comes in, the answer is a list of mistakes with places or a CGError, and soon.
+// Damaged bundles and profiles: whatever comes in, the answer is a list of mistakes with places or a TesseraError, and soon.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { BUILTINS, MODEL, resource, WEATHER } from "./bundle-text.fixture.ts";
@@ -115,7 +115,7 @@ it("a damaged profile is answered with a place", () => {
       try {
         expect(readProfileYaml(text, { isKeyVariableAllowed: () => true }).profile.name).not.toBe("");
       } catch (error) {
-        if (!CGError.is(error)) throw error;
+        if (!TesseraError.is(error)) throw error;
         expect(error.message).toMatch(/^upload\.yaml:\d+:\d+: /);
       }
     }),

@@ -3,7 +3,7 @@
 import { mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { defineTool } from "@tessera/tool";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { bundleFileReader } from "./bundle-path.ts";
@@ -365,7 +365,7 @@ describe("a config in code", () => {
 
   it("refuses what is no JSON where it is written", () => {
     const options = { at: new Date(0) };
-    expect(() => defineModel({ name: "m", provider: "openai", model: "x", options })).toThrow(CGError);
+    expect(() => defineModel({ name: "m", provider: "openai", model: "x", options })).toThrow(TesseraError);
     expect(() => defineModel({ provider: "openai" } as never)).toThrow(
       expect.objectContaining({ code: "invalid_name" }),
     );

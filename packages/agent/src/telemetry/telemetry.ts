@@ -22,7 +22,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { CardDocument } from "@tessera/kernel";
-import { CGError, isJsonObject, parseTraceparent } from "@tessera/protocol";
+import { isJsonObject, parseTraceparent, TesseraError } from "@tessera/protocol";
 import type { ModelAnswer, ModelCall } from "../model-port.ts";
 
 const SCOPE = "@tessera/agent";
@@ -156,7 +156,7 @@ async function inSpan<T>(
     return await context.with(trace.setSpan(parent, span), () => work(span));
   } catch (error) {
     // The message may hold what a model or a tool said (T4): the code is enough.
-    const code = CGError.is(error) ? error.code : "internal_error";
+    const code = TesseraError.is(error) ? error.code : "internal_error";
     span.setAttribute("error.type", code);
     span.setStatus({ code: SpanStatusCode.ERROR, message: code });
     throw error;

@@ -8,7 +8,6 @@
 import { type BusMessage, type Delivery, type Ids, traceparent } from "@tessera/kernel";
 import {
   buildNatsIngressContext,
-  CGError,
   decodeJsonMessage,
   type ErrorCode,
   formatSubject,
@@ -20,6 +19,7 @@ import {
   type JsonObject,
   parseSubject,
   type ResultStatus,
+  TesseraError,
 } from "@tessera/protocol";
 
 export interface UiAction {
@@ -76,7 +76,7 @@ export function readUiAction(
     const trace_id = ctx.trace_id ?? ids.traceId();
     return { action: { project_id, channel_id, agent_id, agent_turn_id, trace_id, ...readPayload(payload) } };
   } catch (error) {
-    if (!(error instanceof UiRefusal) && !CGError.is(error)) throw error;
+    if (!(error instanceof UiRefusal) && !TesseraError.is(error)) throw error;
     const refusal = error instanceof UiRefusal ? error : new UiRefusal(codeOf(error, delivery), error.message);
     return { refusal, address: { project_id, channel_id, ...readable(delivery, payload) } }; // A2
   }
@@ -129,7 +129,7 @@ function readPayload({ action_id, tool_name, args, message_id, metadata }: JsonO
 }
 
 /** A missing agent is a missing field; everything else keeps the code that says what was wrong. */
-function codeOf(error: CGError, { headers }: Delivery): ErrorCode {
+function codeOf(error: TesseraError, { headers }: Delivery): ErrorCode {
   return error.code === "protocol_violation" && isWithoutAgent(headers) ? "missing_required_fields" : error.code;
 }
 

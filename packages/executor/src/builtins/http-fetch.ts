@@ -8,7 +8,7 @@
 //       nowhere, the error is `outcome_unknown`, so that nobody repeats it without looking.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError, errorOf } from "@tessera/protocol";
+import { errorOf, TesseraError } from "@tessera/protocol";
 import { defineTool, type JsonObject, type RegisteredTool, type ToolContext } from "@tessera/tool";
 import type { Dispatcher } from "undici";
 import { checkUrl, parseUrl, URL_POLICY_DEFAULT, type UrlPolicy } from "../net/check-url.ts";
@@ -63,7 +63,7 @@ export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonl
       },
       clock,
     }).catch((error: unknown) => {
-      const isUncertain = method === "POST" && CGError.is(error) && mayHaveArrived(error, { wasAnswered });
+      const isUncertain = method === "POST" && TesseraError.is(error) && mayHaveArrived(error, { wasAnswered });
       throw isUncertain ? unknownOutcome(error) : error; // H3
     });
     const truncated = answer.truncated || answer.body.length > ask.maxBytes;
@@ -115,7 +115,7 @@ interface Ask {
   readonly maxBytes: number;
 }
 
-function unknownOutcome(error: CGError): CGError {
+function unknownOutcome(error: TesseraError): TesseraError {
   return errorOf("outcome_unknown", `${error.message}; the request may have arrived`, {
     cause: error,
     details: { reason: error.code },

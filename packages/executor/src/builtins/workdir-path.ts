@@ -13,7 +13,7 @@
 import { constants } from "node:fs";
 import { type FileHandle, lstat, mkdir, open, readlink, realpath, stat } from "node:fs/promises";
 import { basename, dirname, isAbsolute, join, resolve, sep } from "node:path";
-import { type CGError, type ErrorCode, errorOf } from "@tessera/protocol";
+import { type ErrorCode, errorOf, type TesseraError } from "@tessera/protocol";
 
 const PATH_CHARS_MAX = 4_096;
 const NAME_BYTES_MAX = 255;
@@ -172,11 +172,11 @@ export function asPathError(error: unknown, shown: string): unknown {
   return known === undefined ? error : errorOf(known[0], `${shown.slice(0, 300)} ${known[1]}`, { cause: error });
 }
 
-function outside(shown: string): CGError {
+function outside(shown: string): TesseraError {
   return errorOf("path_outside_workdir", `${shown.slice(0, 300)} is not inside the working directory`);
 }
 
-function notAFile(place: InsidePath): CGError {
+function notAFile(place: InsidePath): TesseraError {
   return errorOf("invalid_path", `${place.shown} is not a regular file`);
 }
 

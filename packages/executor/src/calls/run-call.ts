@@ -4,9 +4,9 @@
 import { type CallEnd, type OpenedCall, type WorkOnCallOptions, workOnCall } from "@tessera/kernel";
 import {
   buildErrorResultFromException,
-  CGError,
   isJsonObject,
   readCallerFacts,
+  TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
 import type { RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
@@ -21,7 +21,7 @@ export async function runCall(call: OpenedCall, options: RunCallOptions): Promis
 
 async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOptions): Promise<ToolResultContent> {
   if (call.tool_name === "" || !isJsonObject(call.arguments)) {
-    const invalid = new CGError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
+    const invalid = new TesseraError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
     return { ...buildErrorResultFromException(invalid), after_execution: call.after_execution };
   }
   try {
@@ -30,7 +30,7 @@ async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOp
   } catch (error) {
     // A runner answers for everything a tool can do; this is a fault of the host itself.
     options.onWarning(`running ${call.tool_name} failed: ${String(error)}`);
-    const internal = new CGError("internal_error", "the executor failed while it ran the tool");
+    const internal = new TesseraError("internal_error", "the executor failed while it ran the tool");
     return { ...buildErrorResultFromException(internal), after_execution: call.after_execution };
   }
 }

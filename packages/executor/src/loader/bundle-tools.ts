@@ -6,7 +6,7 @@
 
 import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
-import { CGError, type ErrorCode } from "@tessera/protocol";
+import { type ErrorCode, TesseraError } from "@tessera/protocol";
 import type { RegisteredTool, ToolCode } from "@tessera/tool";
 import {
   type BundleFile,
@@ -112,7 +112,7 @@ async function loadGroup(
       : await moduleCode(first.entry, group, options);
     return group.map((tool) => ({ definition: tool.definition, code: codeOf(tool) }));
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     mistakes.push(mistakeOf(error.code, { ...first, ...first.entryPlace }, error.message)); // B1
     return [];
   }
@@ -168,7 +168,7 @@ async function loadConfig(
     try {
       return { file, exports: await importModule(path, { ...options, root }) };
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       mistakes.push(mistakeOf(error.code as ErrorCode, atStart(file), error.message));
       return null;
     }
@@ -180,7 +180,7 @@ function configTools(config: NonNullable<LoadedBundle["config"]>, mistakes: Mist
   try {
     return readConfigTools(config.exports, config.file);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     mistakes.push(mistakeOf(error.code as ErrorCode, atStart(config.file), error.message));
     return [];
   }

@@ -6,7 +6,7 @@
 
 import { realpath, stat } from "node:fs/promises";
 import { join, relative, resolve, sep } from "node:path";
-import { type CGError, errorOf } from "@tessera/protocol";
+import { errorOf, type TesseraError } from "@tessera/protocol";
 
 const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
 const COUNTERPARTS: Readonly<Record<string, readonly string[]>> = {
@@ -56,7 +56,7 @@ async function realFile(path: string): Promise<string | null> {
   }
 }
 
-function notFound(entry: string, why: string): CGError {
+function notFound(entry: string, why: string): TesseraError {
   return errorOf("E_CONFIG_ENTRY_NOT_FOUND", `the entry ${JSON.stringify(entry.slice(0, 200))} ${why}`, {
     details: { entry },
   });

@@ -6,7 +6,7 @@
 //   T1. The packages of this product, by their published names, are this installation's, whatever the tool's package holds, so
 //       that a ToolError thrown there is the ToolError caught here. `@goondan/types` is its package for tools.
 //   T2. Loading runs the module's code. Inline tools are loaded into the host; isolated ones only in their child.
-//   T3. A module that cannot be used is a mistake of its bundle: a CGError whose message names the entry, never a stack.
+//   T3. A module that cannot be used is a mistake of its bundle: a TesseraError whose message names the entry, never a stack.
 //   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
 //       beside which they lie then. jiti's own default is a directory that every user of the machine can write to.
 //   T5. What a module leaves behind when it is loaded into the host is told with its name.
@@ -14,7 +14,7 @@
 import { access, realpath } from "node:fs/promises";
 import { createRequire, getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
-import { CGError, cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS } from "@tessera/protocol";
+import { cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS, TesseraError } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
 import { runForeign, stackOf } from "@tessera/tool/run";
 import { createJiti } from "jiti";
@@ -44,7 +44,7 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
   try {
     return { file, ...readExports(namespace, name) };
   } catch (error) {
-    if (CGError.is(error)) throw error;
+    if (TesseraError.is(error)) throw error;
     throw unusable(name, `has exports that cannot be read: ${messageOf(error)}`); // a getter or a proxy threw
   }
 }
@@ -176,7 +176,7 @@ export function requireExports(
   }
 }
 
-export function unusable(entry: string, why: string, details: Readonly<Record<string, unknown>> = {}): CGError {
+export function unusable(entry: string, why: string, details: Readonly<Record<string, unknown>> = {}): TesseraError {
   const message = cutMessage(`the module ${entry} ${why}`, ERROR_MESSAGE_CHARS_MAX);
   return errorOf("E_CONFIG_SCHEMA_INVALID", message, { details: { entry, ...details } }); // T3
 }

@@ -11,7 +11,7 @@
 //   H6. A proxy from the environment is never used: the dispatcher is given.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { CGError, errorOf } from "@tessera/protocol";
+import { errorOf, TesseraError } from "@tessera/protocol";
 import { type Dispatcher, request } from "undici";
 import { readBody } from "./http-body.ts";
 import { checkRequestHeaders, FOLLOWING_HEADERS, flattenHeaders } from "./http-headers.ts";
@@ -25,7 +25,7 @@ export interface HttpCall {
   readonly timeoutMs: number;
   readonly bytesMax: number;
   readonly dispatcher: Dispatcher;
-  /** Throws CGError url_not_allowed; asked for the first URL and for every redirect. */
+  /** Throws TesseraError url_not_allowed; asked for the first URL and for every redirect. */
   readonly allow: (url: URL, method: string) => void;
   /** 0: a redirect is the answer. Otherwise one more than this is an error. */
   readonly redirectsMax: number;
@@ -89,7 +89,7 @@ export async function httpCall(call: HttpCall): Promise<HttpAnswer> {
       hop = nextHop(hop, outcome);
     }
   } catch (error) {
-    throw asCGError(error, ending.signal, call.url);
+    throw asTesseraError(error, ending.signal, call.url);
   } finally {
     timer.cancel();
     call.signal.removeEventListener("abort", onCancel);
@@ -152,23 +152,26 @@ function nextHop(hop: Hop, redirect: { readonly status: number; readonly locatio
 
 /** The failed request may have had its effect. Only a refusal of ours or a connection that never stood, both before the
  *  first answer, are certain. */
-export function mayHaveArrived({ code, cause }: CGError, { wasAnswered }: { readonly wasAnswered: boolean }): boolean {
+export function mayHaveArrived(
+  { code, cause }: TesseraError,
+  { wasAnswered }: { readonly wasAnswered: boolean },
+): boolean {
   if (wasAnswered) return code !== "canceled";
   if (code !== "tool_timeout" && code !== "upstream_unavailable") return false;
   return !(cause instanceof Error && "code" in cause && NOT_SENT.has(cause.code));
 }
 
-function asCGError(error: unknown, ending: AbortSignal, url: URL): CGError {
+function asTesseraError(error: unknown, ending: AbortSignal, url: URL): TesseraError {
   // Whatever broke after the end was called broke because of it (H2).
-  if (ending.aborted && CGError.is(ending.reason)) return ending.reason;
+  if (ending.aborted && TesseraError.is(ending.reason)) return ending.reason;
   for (let cause = error, depth = 0; depth < 5 && cause instanceof Error; cause = cause.cause, depth++) {
-    if (CGError.is(cause)) return cause;
+    if (TesseraError.is(cause)) return cause;
   }
   const code = error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "unknown";
   return errorOf("upstream_unavailable", `${shown(url)} gave no answer (${code})`, { cause: error });
 }
 
-function timeoutError(call: HttpCall): CGError {
+function timeoutError(call: HttpCall): TesseraError {
   return errorOf("tool_timeout", `${shown(call.url)} gave no whole answer within ${call.timeoutMs} ms`);
 }
 

@@ -7,7 +7,6 @@
 
 import {
   BadRequest,
-  type CGError,
   cutMessage,
   emptyJsonObject,
   isJsonObject,
@@ -16,6 +15,7 @@ import {
   type JsonValue,
   parseJson,
   stripCgControl,
+  type TesseraError,
   TRUNCATION_MARKER,
   UpstreamUnavailable,
 } from "@tessera/protocol";
@@ -60,7 +60,7 @@ export function failureDetails(
   };
 }
 
-function failure(answer: HttpAnswer, body: JsonValue, reader: AnswerReader, what: string): CGError {
+function failure(answer: HttpAnswer, body: JsonValue, reader: AnswerReader, what: string): TesseraError {
   const text = isJsonObject(body) && typeof body.data === "string" && !isJson(answer) ? body.data : body;
   const details = typeof text === "string" ? text : JSON.stringify(text);
   const message = `${new URL(answer.url).host} answered with ${what}`;

@@ -8,7 +8,14 @@
 
 import { readFile, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { BUNDLE_FILE_BYTES_MAX, CGError, type ErrorCode, errorOf, type JsonValue, parseJson } from "@tessera/protocol";
+import {
+  BUNDLE_FILE_BYTES_MAX,
+  type ErrorCode,
+  errorOf,
+  type JsonValue,
+  parseJson,
+  TesseraError,
+} from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
 import { type DocumentApi, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
 import { isInside } from "../loader/entry-path.ts";
@@ -41,7 +48,7 @@ async function loadApi(api: DocumentApi, root: string, mistakes: Mistake[]): Pro
     if (definitions.length === 0) throw errorOf("E_CONFIG_SCHEMA_INVALID", "the document has no operations");
     return definitions.map((definition) => ({ definition, code: null }));
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const message = error.message.startsWith(`${path}:`) ? error.message : `${path}: ${error.message}`;
     const code = BUNDLE_CODES[error.code] ?? error.code;
     mistakes.push(mistakeOf(code, { file, line, column, pointer: "/spec/openapi/document" }, message)); // B3

@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { expect, it } from "vitest";
 import { readCredentialGrant } from "./credential-grants.ts";
 import { createCredentialSource } from "./credentials.ts";
@@ -13,7 +13,7 @@ const sourceOf = (env: Record<string, string>, ...lines: string[]) => {
       const request = { url: new URL(`https://${host}/x`), method: "GET", headers: {}, hasBody: false };
       return `gave ${String(source.read(wanted, request))}`;
     } catch (error) {
-      return CGError.is(error) && !error.message.includes("secret") ? error.code : String(error);
+      return TesseraError.is(error) && !error.message.includes("secret") ? error.code : String(error);
     }
   };
 };

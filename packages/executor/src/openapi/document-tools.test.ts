@@ -1,15 +1,15 @@
 // OpenAPI documents become definitions, or are refused.
 
-import { CGError, type JsonObject } from "@tessera/protocol";
+import { type JsonObject, TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { changed, GLASS, GREENHOUSE, LIBRARY, LIBRARY_OPTIONS, tool } from "../../test/openapi-documents.ts";
 import { type OpenApiToolsOptions, openApiTools } from "./document-tools.ts";
 
-function refusal(make: () => unknown): CGError {
+function refusal(make: () => unknown): TesseraError {
   try {
     make();
   } catch (error) {
-    if (CGError.is(error)) return error;
+    if (TesseraError.is(error)) return error;
     throw error;
   }
   throw new Error("it was not refused");

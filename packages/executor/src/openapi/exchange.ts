@@ -10,12 +10,12 @@
 import { createHash } from "node:crypto";
 import type { Clock } from "@tessera/kernel/ports";
 import {
-  CGError,
   type ErrorCode,
   errorOf,
   formatTraceparent,
   type JsonObject,
   normalizeTraceId,
+  TesseraError,
 } from "@tessera/protocol";
 import type { ToolContext, ToolInvocation } from "@tessera/tool";
 import type { Dispatcher } from "undici";
@@ -79,7 +79,7 @@ export async function exchange(
       clock,
     });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const mayHaveEffect = invocation.effect === "once" && !SAFE_METHODS.has(request.method);
     const isUncertain = mayHaveEffect && mayHaveArrived(error, { wasAnswered });
     if (!isUncertain && error.code !== "upstream_unavailable" && error.code !== "tool_timeout") {

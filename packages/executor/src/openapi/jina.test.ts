@@ -3,7 +3,7 @@
 import { once } from "node:events";
 import { gzipSync } from "node:zlib";
 import { systemClock } from "@tessera/engines/system";
-import type { CGError, JsonObject } from "@tessera/protocol";
+import type { JsonObject, TesseraError } from "@tessera/protocol";
 import { VirtualClock } from "@tessera/testkit";
 import {
   createTestContext,
@@ -455,7 +455,7 @@ describe("a secret", () => {
       const echoed = [...forms(KEY), ...forms(SEARCH_KEY)];
       json(response, { headers: request.headers, echoed, [KEY]: 1, nested: { deep: [`x${KEY}y`] } }, status);
     };
-    const outcome = await run(options, input, more).catch((error: CGError) => ({
+    const outcome = await run(options, input, more).catch((error: TesseraError) => ({
       message: error.message,
       details: error.details,
       code: error.code,

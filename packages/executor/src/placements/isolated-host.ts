@@ -48,7 +48,7 @@ export interface ModuleExports {
 
 export interface IsolatedHost {
   run(call: IsolatedCall): Promise<RunEnd>;
-  /** What a module exports, asked in a child: the module is never loaded here. Throws a CGError for one that is unusable. */
+  /** What a module exports, asked in a child: the module is never loaded here. Throws a TesseraError for one that is unusable. */
   inspect(entry: string, root: string): Promise<ModuleExports>;
   /** Children that exist now. */
   children(): number;

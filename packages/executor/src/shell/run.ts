@@ -13,7 +13,7 @@ import type { ChildProcess } from "node:child_process";
 import { constants } from "node:os";
 import type { Readable, Writable } from "node:stream";
 import type { Clock } from "@tessera/kernel/ports";
-import { type CGError, errorOf } from "@tessera/protocol";
+import { errorOf, type TesseraError } from "@tessera/protocol";
 import { captureOutput } from "../builtins/output-capture.ts";
 import { spawnChild } from "../placements/spawn-child.ts";
 import { type ControlGroup, makeControlGroup } from "./control-group.ts";
@@ -162,7 +162,7 @@ function totalOf(reason: EndReason | null): ExceededTotal | null {
   return reason === "memory" || reason === "disk" || reason === "processes" ? reason : null;
 }
 
-function canceled(): CGError {
+function canceled(): TesseraError {
   return errorOf("canceled", "the command was ended: its call was canceled");
 }
 

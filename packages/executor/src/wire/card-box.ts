@@ -19,7 +19,6 @@ import {
   type OpenedCall,
 } from "@tessera/kernel";
 import {
-  CGError,
   errorOf,
   getHeader,
   HEADERS,
@@ -28,6 +27,7 @@ import {
   LEASE_MS,
   NotFound,
   parseSubject,
+  TesseraError,
 } from "@tessera/protocol";
 import type { ToolResultCard } from "./result-builder.ts";
 
@@ -163,7 +163,7 @@ export class CardBox {
     const held = this.#held.get(toolCallId);
     if (held === undefined) throw new NotFound(`call ${toolCallId} is not held here: read its card first`);
     const lostBecause = held.lease.lostBecause();
-    if (lostBecause !== null) throw new CGError("lease_lost", `call ${toolCallId} was lost: ${lostBecause}`);
+    if (lostBecause !== null) throw new TesseraError("lease_lost", `call ${toolCallId} was lost: ${lostBecause}`);
     return held;
   }
 

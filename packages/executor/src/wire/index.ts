@@ -11,8 +11,8 @@ export {
   buildErrorResultFromException,
   buildNatsIngressContext,
   CGContext,
-  CGError,
   parseSubject,
+  TesseraError,
 } from "@tessera/protocol";
 export { CardBox, type CardBoxOptions, type ToolCallCard } from "./card-box.ts";
 export { publishToolResultReport, type ReportOptions } from "./report.ts";

@@ -13,7 +13,7 @@ import {
   type Subscription,
   type WorkSourceOptions,
 } from "@tessera/kernel";
-import { CGError, durableOfProject, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
+import { durableOfProject, SUBJECT_VERSION, type SubjectVersion, TesseraError, toolDurable } from "@tessera/protocol";
 
 import type { CardBox } from "./card-box.ts";
 
@@ -52,7 +52,7 @@ export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Sub
         await handler(delivery);
         delivery.ack();
       } catch (error) {
-        if (CGError.is(error) && LATE_CODES.has(error.code)) return delivery.ack(); // U2
+        if (TesseraError.is(error) && LATE_CODES.has(error.code)) return delivery.ack(); // U2
         onWarning(`the handler of ${target} failed: ${String(error)}`);
         delivery.nak(); // ignored when the claim has acked it (U1)
       } finally {

@@ -5,7 +5,7 @@
 //       anything. Once the batch is open the call is its own: no lease, and any PMO carries it on.
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { idOfCall } from "../call-ids.ts";
 import { readCaller } from "../delegation/caller.ts";
 import { type DelegationKernel, depthRefusal, prepareChild } from "../delegation/delegate.ts";
@@ -51,7 +51,7 @@ export async function forkJoin(kernel: ForkJoinKernel, call: OpenedCall): Promis
     })),
   });
   if (outcome.outcome !== "rejected") return "withheld"; // J2
-  throw new CGError(outcome.code, `the batch of ${call.tool_call_id} was not opened: ${outcome.code}`);
+  throw new TesseraError(outcome.code, `the batch of ${call.tool_call_id} was not opened: ${outcome.code}`);
 }
 
 function ofTask(index: number, refusal: Refused): Refused {

@@ -5,7 +5,7 @@
 //   D3. A check that breaks is a failure of its own and hides none of the others.
 
 import { systemClock } from "@tessera/engines/system";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { API_HOST, API_PORT } from "../api-address.ts";
 import { validateBundle } from "../validate-bundle.ts";
 import { checkBroker } from "./broker.ts";
@@ -64,7 +64,7 @@ async function safely({ area, run }: Look): Promise<Check[]> {
   try {
     return [await run()].flat() as Check[];
   } catch (error) {
-    const fix = CGError.is(error) ? "Correct what is named." : "Report it with the command that was run.";
+    const fix = TesseraError.is(error) ? "Correct what is named." : "Report it with the command that was run.";
     return [checksOf(area).wrong(area, saidBy(error), fix)];
   }
 }

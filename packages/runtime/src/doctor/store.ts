@@ -6,7 +6,7 @@
 import { access, constants, stat, statfs } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { type Database, storeIdOf } from "@tessera/kernel";
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { findHolder } from "../holder.ts";
 import { openStore } from "../open-store.ts";
 import { type StorePlace, storePlace } from "../store-place.ts";
@@ -141,7 +141,7 @@ async function idCheck(database: Database, hearId: (storeId: string) => void): P
 }
 
 function openFailure(error: unknown): Check {
-  const kind = CGError.is(error) ? error.details.kind : undefined;
+  const kind = TesseraError.is(error) ? error.details.kind : undefined;
   if (UNREACHABLE_KINDS.has(kind)) {
     const fix = "Check that the database runs and that the address is right.";
     return store.unreachable("database", saidBy(error), fix);

@@ -28,7 +28,7 @@ interface Entry {
 const CONFIG_FILES = ["tessera.config.ts", "tessera.config.js", "tessera.config.mjs"];
 const KEYS = SETTING_NAMES.flatMap((name) => specOf(name).key ?? []);
 
-/** Throws the CGError of all mistakes (F2). A bundle that is not there sets nothing; whoever loads it says that it is missing. */
+/** Throws the TesseraError of all mistakes (F2). A bundle that is not there sets nothing; whoever loads it says that it is missing. */
 export async function readSettingsFile(bundle: string): Promise<SettingsFile> {
   const directory = await realpath(bundle).catch(() => null);
   if (directory === null || !(await stat(directory)).isDirectory()) return { directory: bundle, entries: new Map() };

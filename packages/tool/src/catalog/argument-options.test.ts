@@ -1,4 +1,4 @@
-import { CGError, type JsonObject } from "@tessera/protocol";
+import { type JsonObject, TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
 
@@ -14,7 +14,7 @@ function refusalOf(options: unknown, more?: CheckArgumentOptionsOptions): string
   try {
     checkArgumentOptions({ parameters, options: options as JsonObject }, more);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     return `${error.code} ${String(error.details.pointer)}`;
   }
   return "accepted";

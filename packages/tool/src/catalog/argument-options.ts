@@ -8,13 +8,13 @@
 //   O4. Keys that are not known are left alone (definition.ts D2).
 
 import {
-  CGError,
   errorOf,
   gateJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
   jsonPointer,
+  TesseraError,
   TOOL_EFFECTS,
   TOOL_PLACEMENTS,
 } from "@tessera/protocol";
@@ -74,7 +74,7 @@ function section(value: unknown, pointer: string): JsonObject {
   try {
     return gateJson(value, { bytesMax: OPTION_VALUES_BYTES_MAX, depthMax: OPTION_VALUES_DEPTH_MAX }) as JsonObject;
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw schemaInvalid(`${pointer}${String(error.details.pointer ?? "")}`, `cannot be read: ${error.message}`, error);
   }
 }

@@ -1,4 +1,4 @@
-import { CGError, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { type JsonObject, type JsonValue, TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { checkParameters, readParameters } from "./check-parameters.ts";
 
@@ -6,7 +6,7 @@ function pointerOf(parameters: unknown, options?: { readonly pointer: string }):
   try {
     checkParameters(parameters, options);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     expect(error.code).toBe("schema_invalid");
     return error.details.pointer;
   }

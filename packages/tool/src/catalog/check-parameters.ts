@@ -7,11 +7,11 @@
 //   K4. A type, format or keyword that is not known is refused, because nobody would check it.
 
 import {
-  CGError,
   gateJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  TesseraError,
   TOOL_SCHEMA_BYTES_MAX,
   TOOL_SCHEMA_DEPTH_MAX,
 } from "@tessera/protocol";
@@ -92,7 +92,7 @@ export function copyParameters(parameters: unknown, at = ""): JsonObject {
   try {
     return gateJson(parameters, { bytesMax: TOOL_SCHEMA_BYTES_MAX, depthMax: TOOL_SCHEMA_DEPTH_MAX }) as JsonObject; // K2, K3
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const pointer = typeof error.details.pointer === "string" ? error.details.pointer : "";
     throw schemaInvalid(at + pointer, `cannot be read: ${error.message}`, error);
   }
@@ -151,7 +151,7 @@ function checkPatterns({ pointer, schema }: SchemaNode, at: string): number {
     try {
       size += compilePattern(source).size;
     } catch (error) {
-      throw CGError.is(error)
+      throw TesseraError.is(error)
         ? schemaInvalid(`${at}${pointer}${keyword}`, `is refused: ${error.message}`, error)
         : error;
     }

@@ -1,4 +1,4 @@
-import { ARGUMENTS_BYTES_MAX, CGError, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { ARGUMENTS_BYTES_MAX, type JsonObject, type JsonValue, TesseraError } from "@tessera/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { ToolDefinition, ToolOptions } from "../definition.ts";
@@ -39,7 +39,7 @@ function refusalOf(run: () => unknown): string {
   try {
     run();
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     expect(error.code).toBe("bad_request");
     expect(error.details.code).toBe("E_TOOL_INVALID_ARGS");
     expect(error.details.suggestion).toMatch(/^Send one JSON object/);
@@ -97,7 +97,7 @@ describe("the agent's end", () => {
       gateArguments(search, {}, vars);
       expect.fail("was accepted");
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       expect(error.details.suggestion).toBe(
         "Send one JSON object. Required: query. Allowed: query, limit, session_id.",
       );
@@ -201,7 +201,7 @@ describe("for any arguments", () => {
         try {
           args = gateArguments(open, sent, vars).arguments;
         } catch (error) {
-          return CGError.is(error); // numbers beyond 2^53 and the like
+          return TesseraError.is(error); // numbers beyond 2^53 and the like
         }
         expect(args.f).toEqual(["fixed"]);
         expect("e" in args).toBe(false);

@@ -11,11 +11,11 @@
 import {
   ARGUMENTS_BYTES_MAX,
   type BadRequest,
-  CGError,
   gateJson,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  TesseraError,
 } from "@tessera/protocol";
 import type { ToolDefinition } from "../definition.ts";
 import { invalidArguments, requireFit, suggestionOf } from "./argument-check.ts";
@@ -76,7 +76,7 @@ function copyArguments(definition: ToolDefinition, plan: ArgumentPlan, given: un
   try {
     return gateJson(given, { bytesMax: ARGUMENTS_BYTES_MAX }) as JsonObject; // G3
   } catch (error) {
-    throw CGError.is(error) ? refuse(definition, plan, error.message) : error;
+    throw TesseraError.is(error) ? refuse(definition, plan, error.message) : error;
   }
 }
 

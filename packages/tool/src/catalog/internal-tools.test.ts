@@ -1,4 +1,4 @@
-import { CGError, type JsonObject, subjectFamily } from "@tessera/protocol";
+import { type JsonObject, subjectFamily, TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { ToolDefinition } from "../definition.ts";
 import { RESERVED_TOOL_NAMES } from "../reserved-names.ts";
@@ -19,7 +19,7 @@ function refusalOf(name: string, given: unknown): string {
     checkInternalArguments(name, args, vars);
     return "accepted";
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     return error.code;
   }
 }

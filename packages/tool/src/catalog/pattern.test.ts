@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { compilePattern, PATTERN_CHARS_MAX } from "./pattern.ts";
 
@@ -6,7 +6,7 @@ function refusalOf(source: string): string {
   try {
     compilePattern(source);
   } catch (error) {
-    if (CGError.is(error)) return `${error.code}: ${error.message}`;
+    if (TesseraError.is(error)) return `${error.code}: ${error.message}`;
     throw error;
   }
   return "accepted";

@@ -8,7 +8,7 @@
 //       a plain piece, such as `(?:-[a-z0-9]+)*`, is accepted.
 //   P3. The cost is known before anything is compiled: repeats multiply, and RE2 unrolls them.
 
-import { type CGError, errorOf } from "@tessera/protocol";
+import { errorOf, type TesseraError } from "@tessera/protocol";
 import { RE2JS } from "re2js";
 
 export const PATTERN_CHARS_MAX = 512;
@@ -227,7 +227,7 @@ function afterEscape(source: string, at: number): number {
   return at + 2;
 }
 
-function refusal(source: string, why: string, cause?: unknown): CGError {
+function refusal(source: string, why: string, cause?: unknown): TesseraError {
   return errorOf("schema_invalid", `the pattern ${JSON.stringify(source.slice(0, 80))} cannot be used: ${why}`, {
     ...(cause === undefined ? {} : { cause }),
   });

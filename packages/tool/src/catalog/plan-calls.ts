@@ -11,12 +11,12 @@ import {
   type AfterExecution,
   ARGUMENTS_BYTES_MAX,
   CALLS_PER_STEP_MAX,
-  CGError,
   errorOf,
   isId,
   type JsonObject,
   parseJson,
   renderTargetSubject,
+  TesseraError,
   type ToolEffect,
   type ToolResultContent,
 } from "@tessera/protocol";
@@ -89,7 +89,7 @@ export function planCalls(requests: readonly CallRequest[], options: PlanCallsOp
       if (tool === undefined) throw notInCatalog(request.name, offeredNames(options)); // C2
       return { draft: draftOf(id, tool, request.arguments, options) };
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       return refusedCall(id, request, error, tool?.definition ?? null, options); // C1
     }
   });
@@ -152,7 +152,7 @@ function readArguments(definition: ToolDefinition, given: unknown): unknown {
   try {
     return parseJson(given, { bytesMax: ARGUMENTS_BYTES_MAX });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw invalidArguments(definition.tool_name, [error.message], suggestionOf(modelParameters(definition)));
   }
 }
@@ -165,7 +165,7 @@ function offeredNames({ catalog }: PlanCallsOptions): readonly string[] {
   return catalog.list().map(({ definition }) => definition.tool_name);
 }
 
-function tooManyCalls(): CGError {
+function tooManyCalls(): TesseraError {
   return errorOf("too_many_calls", `one step makes at most ${CALLS_PER_STEP_MAX} calls; this one was not run`, {
     details: { suggestion: "Ask for the rest in the next step." },
   });

@@ -7,7 +7,6 @@
 import {
   ARGUMENTS_BYTES_MAX,
   buildToolResultContent,
-  CGError,
   ERROR_MESSAGE_CHARS_MAX,
   errorOf,
   errorResultBody,
@@ -19,6 +18,7 @@ import {
   normalizeError,
   parseJson,
   renderTargetSubject,
+  TesseraError,
   targetSubjectFor,
 } from "@tessera/protocol";
 import type { ToolDefinition } from "../definition.ts";
@@ -33,7 +33,7 @@ const TOOL_NAME_UNKNOWN = "unknown_tool";
 export function refusedCall(
   tool_call_id: string,
   request: CallRequest,
-  error: CGError,
+  error: TesseraError,
   definition: ToolDefinition | null,
   options: PlanCallsOptions,
 ): PlannedCall {
@@ -66,7 +66,7 @@ export function refusedCall(
   };
 }
 
-export function notInCatalog(name: unknown, offered: readonly string[]): CGError {
+export function notInCatalog(name: unknown, offered: readonly string[]): TesseraError {
   // A model's client may hand over anything as a name, also what no text can be made of.
   const shown = JSON.stringify(typeof name === "string" ? name.slice(0, 64).toWellFormed() : typeof name);
   return errorOf("tool_not_in_catalog", `there is no tool ${shown} in this step`, {
@@ -80,7 +80,7 @@ export function notInCatalog(name: unknown, offered: readonly string[]): CGError
   });
 }
 
-export function notHosted(name: string): CGError {
+export function notHosted(name: string): TesseraError {
   return new NotFound(`the tool ${name} has no handler here`, {
     details: { code: "E_TOOL_NOT_FOUND", suggestion: "Use another tool." },
   });
@@ -114,7 +114,7 @@ function keptArguments(given: unknown, definition: ToolDefinition | null): JsonO
       return value;
     }
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
   }
   return { _raw: cutToBytes(typeof given === "string" ? given : textOf(given)) };
 }

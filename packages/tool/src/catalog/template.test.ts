@@ -1,4 +1,4 @@
-import { CGError, type JsonValue } from "@tessera/protocol";
+import { type JsonValue, TesseraError } from "@tessera/protocol";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkTemplates, hasTemplates, renderTemplates, TEMPLATE_VARIABLES } from "./template.ts";
@@ -62,7 +62,7 @@ describe("faults Y15: a brace that belongs to no variable is refused", () => {
       checkTemplates(value, "/options/args/fixed/a");
       expect.fail("was accepted");
     } catch (error) {
-      if (!CGError.is(error)) throw error;
+      if (!TesseraError.is(error)) throw error;
       expect(error.code).toBe("unknown_template_var");
       expect(error.details.pointer).toMatch(/^\/options\/args\/fixed\/a/);
     }

@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { RegisteredTool, ToolDefinition } from "../definition.ts";
 import { INTERNAL_TOOL_DEFINITIONS } from "./internal-tools.ts";
@@ -23,7 +23,7 @@ function codeOf(run: () => unknown): string {
   try {
     run();
   } catch (error) {
-    if (CGError.is(error)) return error.code;
+    if (TesseraError.is(error)) return error.code;
     throw error;
   }
   return "accepted";

@@ -6,11 +6,11 @@
 //       CommonGround's own documents may carry fields that mean nothing here (reference §9): those are named.
 
 import {
-  CGError,
   type ErrorCode,
   isJsonObject,
   type JsonObject,
   type JsonValue,
+  TesseraError,
   unknownField,
 } from "@tessera/protocol";
 import { type Mistake, mistakeOf, type Place, shown } from "./place.ts";
@@ -29,7 +29,7 @@ export interface DocumentReading {
   readonly mistakes: readonly Mistake[];
   readonly ignored: readonly IgnoredKey[];
   mistake(code: ErrorCode, pointer: string, message: string, part?: "value" | "key"): void;
-  /** Runs a check that throws CGErrors; `originOf` says where in the document its pointers lead. */
+  /** Runs a check that throws TesseraErrors; `originOf` says where in the document its pointers lead. */
   check(task: () => void, originOf: (pointer: string) => string): void;
   /** R3. */
   refuseOthers(value: JsonObject, pointer: string, known: ReadonlySet<string>): void;
@@ -67,7 +67,7 @@ export function startReading(document: YamlDocument, root: JsonObject, source: Y
       try {
         task();
       } catch (error) {
-        if (!CGError.is(error)) throw error;
+        if (!TesseraError.is(error)) throw error;
         const pointer = originOf(typeof error.details.pointer === "string" ? error.details.pointer : "");
         // Two checks may look at one field; the first to complain about it said enough.
         if (!mistakes.some((known) => known.pointer === pointer)) mistake(error.code, pointer, error.message);

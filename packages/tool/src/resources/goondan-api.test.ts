@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { Mistake } from "./place.ts";
 import { readToolBundle, type ToolBundle } from "./tool-bundle.ts";
@@ -165,11 +165,11 @@ describe("spec.openapi is refused for", () => {
 });
 
 describe("an upload", () => {
-  const errorOfUpload = (text: string): CGError => {
+  const errorOfUpload = (text: string): TesseraError => {
     try {
       parseToolUpload(text, { projectId: "p1", file: "t.yaml" });
     } catch (error) {
-      if (CGError.is(error)) return error;
+      if (TesseraError.is(error)) return error;
       throw error;
     }
     throw new Error("the upload was accepted");

@@ -4,7 +4,7 @@
 //   P2. Every message starts with `file:line:col: ` and says what was found and what was expected.
 //   P3. An author sees all mistakes at once. The first decides the code of the error, the rest are in `details.mistakes`.
 
-import { type CGError, type ErrorCode, errorOf } from "@tessera/protocol";
+import { type ErrorCode, errorOf, type TesseraError } from "@tessera/protocol";
 
 export interface Place {
   readonly line: number;
@@ -40,7 +40,7 @@ export function mistakeOf(
 }
 
 /** The error that stands for all mistakes of an upload. */
-export function errorOfMistakes(mistakes: readonly [Mistake, ...Mistake[]], cause?: unknown): CGError {
+export function errorOfMistakes(mistakes: readonly [Mistake, ...Mistake[]], cause?: unknown): TesseraError {
   const [first] = mistakes;
   const { code, message, ...place } = first;
   const details = { ...place, mistakes: mistakes.slice(0, MISTAKES_MAX) }; // P3
@@ -48,7 +48,7 @@ export function errorOfMistakes(mistakes: readonly [Mistake, ...Mistake[]], caus
 }
 
 /** What an error of this module says, as mistakes again. */
-export function mistakesOf(error: CGError): readonly Mistake[] {
+export function mistakesOf(error: TesseraError): readonly Mistake[] {
   return (error.details.mistakes as readonly Mistake[] | undefined) ?? [];
 }
 

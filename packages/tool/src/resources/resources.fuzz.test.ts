@@ -1,6 +1,6 @@
-// Random bytes and damaged tools: whatever comes in, the answer is a definition or a CGError, and soon.
+// Random bytes and damaged tools: whatever comes in, the answer is a definition or a TesseraError, and soon.
 
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import fc from "fast-check";
 import { expect, it } from "vitest";
 import { readToolBundle } from "./tool-bundle.ts";
@@ -72,7 +72,7 @@ const answersSoon = (input: string | Uint8Array): void => {
   try {
     parseToolUpload(input, { projectId: "p1" });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     expect(error.message).toMatch(/^upload\.yaml:\d+:\d+: /);
     expect(error.message.length).toBeLessThanOrEqual(1_000);
     expect(error.details).toMatchObject({ line: expect.any(Number), column: expect.any(Number) });

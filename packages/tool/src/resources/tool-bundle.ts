@@ -6,7 +6,7 @@
 //   B4. A resource with a mistake is named all the same, even one in a file that is no YAML: what refers to it has no
 //       mistake, and what has nearly its name can be told so.
 
-import { CGError, isJsonObject } from "@tessera/protocol";
+import { isJsonObject, TesseraError } from "@tessera/protocol";
 import { type IgnoredKey, startReading } from "./document-reading.ts";
 import { type Mistake, mistakeOf, mistakesOf, type Place } from "./place.ts";
 import { isResource, type ResourceKind, readResourceHead } from "./resource-head.ts";
@@ -84,7 +84,7 @@ function readDocuments(file: BundleFile, mistakes: Mistake[], unread: UnreadReso
   try {
     return readYaml(file.text, { kind: "bundle", file: file.path });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     mistakes.push(...mistakesOf(error)); // B1
     unread.push(...headsInText(file));
     return [];

@@ -4,12 +4,12 @@ import {
   AFTER_EXECUTION_DEFAULT,
   AFTER_EXECUTIONS,
   type AfterExecution,
-  CGError,
   type ErrorCode,
   errorOf,
   isAfterExecution,
   isToolName,
   type JsonObject,
+  TesseraError,
 } from "@tessera/protocol";
 import { checkArgumentOptions, checkParameters, copyParameters, toCurrentDialect } from "../catalog/index.ts";
 import type { ToolDefinition } from "../definition.ts";
@@ -83,7 +83,7 @@ function inCurrentDialect(parameters: JsonObject, pointer: string, toolName: str
   try {
     return toCurrentDialect(parameters, pointer);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     throw errorOf(error.code, `the parameters of ${toolName}: ${error.message}`, { details: error.details });
   }
 }

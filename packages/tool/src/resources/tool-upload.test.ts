@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { Mistake } from "./place.ts";
 import { parseToolUpload, type ToolUploadOptions } from "./tool-upload.ts";
@@ -10,7 +10,7 @@ const mistakesIn = (text: string, options: ToolUploadOptions = OPTIONS): readonl
   try {
     parseToolUpload(text, options);
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const mistakes = error.details.mistakes as readonly Mistake[];
     expect(error.code).toBe(mistakes[0]?.code);
     expect(error.message).toBe(mistakes[0]?.message);

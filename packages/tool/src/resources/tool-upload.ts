@@ -22,7 +22,7 @@ export interface ToolUpload {
 
 const FILE_DEFAULT = "upload.yaml";
 
-/** Reads an upload, or throws the CGError of its first mistake with all of them in `details.mistakes`. */
+/** Reads an upload, or throws the TesseraError of its first mistake with all of them in `details.mistakes`. */
 export function parseToolUpload(bytes: Uint8Array | string, options: ToolUploadOptions): ToolUpload {
   const { projectId, file = FILE_DEFAULT, envAllowList } = options;
   const [document] = readYaml(bytes, { kind: "upload", file }) as readonly [YamlDocument];

@@ -1,4 +1,4 @@
-import { CGError } from "@tessera/protocol";
+import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { Mistake } from "./place.ts";
 import { readYaml } from "./yaml-gate.ts";
@@ -8,7 +8,7 @@ const refusedBy = (kind: YamlKind, input: string | Uint8Array): { code: string; 
   try {
     readYaml(input, { kind, file: "t.yaml" });
   } catch (error) {
-    if (!CGError.is(error)) throw error;
+    if (!TesseraError.is(error)) throw error;
     const { file, line, column } = error.details as unknown as Mistake;
     expect(error.message.startsWith(`${file}:${line}:${column}: `)).toBe(true);
     return { code: error.code, at: `${line}:${column}`, message: error.message };
@@ -91,7 +91,7 @@ it("hostile texts of the full size cost no more than honest ones", () => {
   ];
   for (const text of texts) {
     const startedAt = performance.now();
-    expect(() => readYaml(text, { kind: "upload", file: "t" })).toThrow(CGError);
+    expect(() => readYaml(text, { kind: "upload", file: "t" })).toThrow(TesseraError);
     expect(performance.now() - startedAt).toBeLessThan(5_000); // half a second; a step that grows with the square took 14
   }
 });

@@ -5,9 +5,9 @@
 //   Y2. YAML 1.2 core schema and nothing beyond JSON: no tags but the core ones, no merge keys, no duplicate keys, only
 //       strings as keys. A warning of the library is an error here: it means that a value is not what it looks like.
 //   Y3. An upload is one mapping without aliases. A bundle file may hold many documents of any shape and a few aliases.
-//   Y4. Every refusal is a CGError whose message starts with `file:line:col: ` and whose details name the place.
+//   Y4. Every refusal is a TesseraError whose message starts with `file:line:col: ` and whose details name the place.
 
-import { CGError, type ErrorCode, gateJson, isJsonObject, type JsonValue } from "@tessera/protocol";
+import { type ErrorCode, gateJson, isJsonObject, type JsonValue, TesseraError } from "@tessera/protocol";
 import { Composer, type CST, type Document, type YAMLError } from "yaml";
 import { errorOfMistakes, mistakeOf, placesOf } from "./place.ts";
 import { offsetOf, type YamlDocument } from "./yaml-document.ts";
@@ -25,7 +25,7 @@ export interface YamlSource {
 interface Reading {
   readonly text: string;
   readonly limits: YamlLimits;
-  readonly refusal: (code: ErrorCode, offset: number, message: string, more?: RefusalMore) => CGError;
+  readonly refusal: (code: ErrorCode, offset: number, message: string, more?: RefusalMore) => TesseraError;
 }
 interface RefusalMore {
   readonly pointer?: string;
@@ -146,7 +146,7 @@ const COMPOSE_OPTIONS = {
   logLevel: "silent",
 } as const;
 
-function syntaxRefusal(finding: YAMLError, { text, limits, refusal }: Reading): CGError {
+function syntaxRefusal(finding: YAMLError, { text, limits, refusal }: Reading): TesseraError {
   const offset = Math.min(finding.pos[0], text.length);
   const isAboutTag = finding.code === "TAG_RESOLVE_FAILED" || finding.code === "BAD_COLLECTION_TYPE";
   if (isAboutTag || text[offset] === "!") {
@@ -171,7 +171,7 @@ function jsonOf(document: Document.Parsed, { limits, refusal }: Reading): JsonVa
   try {
     return gateJson(raw, { bytesMax: limits.bytesMax, depthMax: limits.depthMax });
   } catch (cause) {
-    if (!CGError.is(cause)) throw cause;
+    if (!TesseraError.is(cause)) throw cause;
     const pointer = typeof cause.details.pointer === "string" ? cause.details.pointer : "";
     const part = cause.code === "forbidden_key" ? "key" : "value";
     throw refusal(codeOfGate(cause.code, limits), offsetOf(document, pointer, part), cause.message, { pointer, cause });

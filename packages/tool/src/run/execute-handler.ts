@@ -7,7 +7,7 @@
 //   X4. A handler that does not answer with a promise is answered for at once: its host then needs neither a deadline nor
 //       an ear for cancels, which cost more than such a handler does.
 
-import { CARD_CONTENT_BYTES_MAX, CGError, type ErrorCode, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
+import { CARD_CONTENT_BYTES_MAX, type ErrorCode, gateJson, JSON_DEPTH_MAX, TesseraError } from "@tessera/protocol";
 import type { JsonObject, JsonValue, ToolCallResult, ToolCallResultError, ToolContext } from "../api.ts";
 import type { ToolCode } from "../definition.ts";
 import { TOOL_ERROR_CODE_DEFAULT } from "../tool-error.ts";
@@ -110,7 +110,7 @@ function finished(run: HandlerRun, output: unknown): ExecutedCall {
 
 /** The model is told `E_TOOL`; the card keeps the code that says what to do about it (size, depth, or not JSON at all). */
 function refusedOutput(run: HandlerRun, refusal: unknown, output: unknown): ExecutedCall {
-  const { code, message, details } = CGError.is(refusal)
+  const { code, message, details } = TesseraError.is(refusal)
     ? refusal
     : { code: null, message: "the output is not JSON", details: {} as Readonly<Record<string, unknown>> };
   const keeps = code === "payload_too_large" || code === "too_deep";

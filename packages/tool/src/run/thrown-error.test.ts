@@ -1,7 +1,7 @@
 // Handlers that throw in every way we could think of, through the two functions that every placement uses: executeHandler,
 // then toResultContent.
 
-import { CGError, PolicyDenied, UpstreamUnavailable } from "@tessera/protocol";
+import { PolicyDenied, TesseraError, UpstreamUnavailable } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import { contentOf, cycle, refusing, revoked, runHandler, throwing } from "../../test/handler-runs.ts";
 import { ToolError } from "../tool-error.ts";
@@ -124,7 +124,7 @@ describe("a handler that throws", () => {
       retryable: false,
     });
     expect((await throwing(new UpstreamUnavailable("gone"))).error?.retryable).toBe(true);
-    const cyclic = await throwing(new CGError("conflict", "x", { details: { loop: cycle() } }));
+    const cyclic = await throwing(new TesseraError("conflict", "x", { details: { loop: cycle() } }));
     expect(contentOf(cyclic).error?.code).toBe("conflict");
   });
 

@@ -5,13 +5,13 @@
 //   H2. The message is within the tool's limit, marker included, and never a stack.
 //   H3. An error without a code is `E_TOOL`; a code that was given is kept as it is.
 
-import { CGError, cutMessage, ERROR_CATALOGUE, gateJson, isErrorCode, isJsonObject } from "@tessera/protocol";
+import { cutMessage, ERROR_CATALOGUE, gateJson, isErrorCode, isJsonObject, TesseraError } from "@tessera/protocol";
 import type { JsonObject, ToolCallResultError } from "../api.ts";
 import { TOOL_ERROR_CODE_DEFAULT } from "../tool-error.ts";
 
 export interface ThrownError {
   readonly error: ToolCallResultError;
-  /** What a CGError carries beside its message. */
+  /** What a TesseraError carries beside its message. */
   readonly detail?: JsonObject;
 }
 
@@ -80,11 +80,11 @@ function safeText(value: unknown): string {
 function retryableOf(thrown: unknown, code: string | undefined): boolean | undefined {
   const said = read(thrown, "retryable");
   if (typeof said === "boolean") return said;
-  return isCGError(thrown) && isErrorCode(code) ? ERROR_CATALOGUE[code].retry !== "never" : undefined;
+  return isTesseraError(thrown) && isErrorCode(code) ? ERROR_CATALOGUE[code].retry !== "never" : undefined;
 }
 
 function detailOf(thrown: unknown): JsonObject | undefined {
-  if (!isCGError(thrown)) return undefined;
+  if (!isTesseraError(thrown)) return undefined;
   try {
     const detail = gateJson(read(thrown, "details"), { bytesMax: DETAIL_BYTES_MAX, depthMax: DETAIL_DEPTH_MAX });
     return isJsonObject(detail) && Object.keys(detail).length > 0 ? detail : undefined;
@@ -112,9 +112,9 @@ function isContainer(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
-function isCGError(thrown: unknown): boolean {
+function isTesseraError(thrown: unknown): boolean {
   try {
-    return CGError.is(thrown);
+    return TesseraError.is(thrown);
   } catch {
     return false;
   }

@@ -6,7 +6,7 @@
 //   W3. References are followed for size and height, because fifty lines can refer to each other 2^50 times over.
 //   W4. What compiling costs is counted while walking, before anything is compiled, and the walk ends where it is too much.
 
-import { type CGError, errorOf, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
+import { errorOf, isJsonObject, type JsonObject, type JsonValue, type TesseraError } from "@tessera/protocol";
 
 /** What compiling one document may cost, in steps of about 25 µs: at most this is spent where calls are made, on the loop that
  *  serves everything else. A schema and each of its keywords is one; so are two names that another argument requires, since
@@ -98,7 +98,7 @@ export function walkSchemas(root: JsonObject, at: string, visit: (node: SchemaNo
   return first;
 }
 
-export function schemaInvalid(pointer: string, message: string, cause?: unknown): CGError {
+export function schemaInvalid(pointer: string, message: string, cause?: unknown): TesseraError {
   const place =
     pointer.length <= POINTER_CHARS_MAX ? pointer : `${pointer.slice(0, POINTER_CHARS_MAX).toWellFormed()}…`;
   return errorOf("schema_invalid", `${place === "" ? "the schema" : place} ${message}`, {
