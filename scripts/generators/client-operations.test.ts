@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { clientOperations } from "./client-operations.ts";
 import type { OpenApiDocument, Schema } from "./openapi-document.ts";
 import { typeOf } from "./schema-type.ts";
+import { createWireShapes } from "./wire-shapes.ts";
 
 const ok = (schema: Schema, type = "application/json") => ({ description: "x", content: { [type]: { schema } } });
 const project = { name: "project", in: "path", required: true, schema: { type: "string" } };
@@ -93,7 +94,7 @@ describe("the operations of a document", () => {
     expect(source).toContain(`  makeThing: {
     method: "POST",
     path: "/projects/{project}/things",
-    query: ["limit"],
+    query: { limit: "limit" },
     headers: { idempotencyKey: "idempotency-key" },
     body: "application/json",
     answer: "json",
@@ -131,5 +132,73 @@ describe("the operations of a document", () => {
     ],
   ])("refuse %s", (_, get, message) => {
     expect(() => clientOperations(documentOf({ "/x": { get } }))).toThrow(message);
+  });
+});
+
+describe("the spelling of TypeScript", () => {
+  const id = { type: "string" };
+  const wait: Schema = { type: "object", required: ["tool_call_id"], properties: { tool_call_id: id, says: id } };
+  const ref = (name: string) => ({ $ref: `#/components/schemas/${name}` });
+
+  it("is that of types, arguments of the query and bodies; the table says what each is on the wire", () => {
+    const parameters = [{ name: "agent_turn_id", in: "query" as const, schema: id }];
+    const requestBody = { required: true, content: { "application/json": { schema: wait } } };
+    const responses = {
+      200: ok({ type: "object", properties: { waiting_for: { type: "array", items: ref("Wait") } } }),
+    };
+    const source = clientOperations(
+      documentOf({ "/x": { post: { operationId: "waitX", parameters, requestBody, responses } } }, { Wait: wait }),
+    );
+    expect(source).toContain("export type Wait = {\n  readonly toolCallId: string;\n  readonly says?: string;\n};");
+    expect(source).toContain("readonly agentTurnId?: string;");
+    expect(source).toContain("readonly waitingFor?: readonly Wait[];");
+    expect(source).toContain('  Wait: {"fields":["tool_call_id"]},');
+    expect(source).toContain('query: { agentTurnId: "agent_turn_id" },');
+    expect(source).toContain('bodyShape: {"fields":["tool_call_id"]},');
+    expect(source).toContain('answerShape: {"fields":["waiting_for"],"within":{"waiting_for":["Wait"]}},');
+  });
+
+  it.each<[string, Schema, unknown]>([
+    ["a place for anything", {}, undefined],
+    ["an object whose keys are its own", { type: "object" }, undefined],
+    ["a map of words", { type: "object", additionalProperties: id }, undefined],
+    ["an object of which no name differs", { type: "object", properties: { says: id, at: {} } }, undefined],
+    ["a list of anything", { type: "array", items: {} }, undefined],
+    ["a map of documents", { type: "object", additionalProperties: ref("Wait") }, { values: "Wait" }],
+    ["what may be null", { anyOf: [ref("Wait"), { type: "null" }] }, "Wait"],
+    ["a name in an open object", { ...wait, additionalProperties: true }, { fields: ["tool_call_id"] }],
+    [
+      "either of two documents",
+      { oneOf: [ref("Wait"), { type: "object", properties: { in_list: { type: "array", items: ref("Wait") } } }] },
+      { fields: ["tool_call_id", "in_list"], within: { in_list: ["Wait"] } },
+    ],
+    ["a document that holds itself", ref("Tree"), "Tree"],
+  ])("of %s", (_, schema, shape) => {
+    const tree: Schema = { type: "object", properties: { of_it: { type: "array", items: ref("Tree") } } };
+    const shapes = createWireShapes({ Wait: wait, Tree: tree });
+    expect(shapes.shapeOf(schema, "at")).toEqual(shape);
+    expect(shapes.named.Tree).toEqual({ fields: ["of_it"], within: { of_it: ["Tree"] } });
+  });
+
+  it.each<[string, Schema, string]>([
+    ["a document or anything", { anyOf: [wait, {}] }, "at: one member of a union names fields where another takes"],
+    [
+      "a field that one member names and another leaves open",
+      {
+        oneOf: [
+          { type: "object", properties: { result: wait } },
+          { type: "object", properties: { result: {}, why_not: id } },
+        ],
+      },
+      "at/result: one member of a union names fields",
+    ],
+    [
+      "two fields that would have one name",
+      { type: "object", properties: { tool_name: id, toolName: id } },
+      "at: two fields have the same name in TypeScript",
+    ],
+    ["a schema that is not there", ref("Other"), "at: Other is not among the schemas of the document"],
+  ])("is refused for %s", (_, schema, message) => {
+    expect(() => createWireShapes({}).shapeOf(schema, "at")).toThrow(message);
   });
 });

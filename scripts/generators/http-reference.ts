@@ -33,7 +33,7 @@ export function httpPage(document: OpenApiDocument): string {
 # HTTP API
 
 The same as a document for machines: [openapi.json](openapi.json), served at \`GET /openapi.json\`. The typed client is \`@tessera/client\`:
-each operation is a method of it.
+each operation is a method of it, whose arguments and answers are spelled as TypeScript is (\`agentTurnId\` for \`agent_turn_id\`).
 
 - **Key**: \`Authorization: Bearer tsk_…\`. Its role must be among those of the operation; a key of one project reaches no other.
 - **Refusals** are problem documents (RFC 9457): \`error_code\` is one of the [error codes](errors.md), \`error_message\` says what is wrong,

@@ -33,6 +33,8 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 export interface TypeWorld {
   /** Names of the schemas that may be referred to. */
   readonly known: ReadonlySet<string>;
+  /** How a field is called in the type; default: as in the schema. */
+  readonly nameOf?: (field: string) => string;
 }
 
 export function typeOf(schema: Schema, world: TypeWorld, at: string, indent = ""): string {
@@ -96,7 +98,8 @@ function objectType(schema: Exclude<Schema, boolean>, world: TypeWorld, at: stri
   const inner = `${indent}  `;
   const lines = properties.map(([name, property]) => {
     const type = typeOf(property, world, `${at}/${name}`, inner);
-    return `${comment(property, inner)}${inner}readonly ${keyOf(name)}${required.has(name) ? "" : "?"}: ${type};\n`;
+    const field = world.nameOf?.(name) ?? name;
+    return `${comment(property, inner)}${inner}readonly ${keyOf(field)}${required.has(name) ? "" : "?"}: ${type};\n`;
   });
   const fields = `{\n${lines.join("")}${indent}}`;
   return others === null || others === "never" ? fields : `${fields} & Readonly<Record<string, ${others}>>`;

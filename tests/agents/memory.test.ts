@@ -118,9 +118,9 @@ const byHttp =
     ]);
     const { url, key } = JSON.parse(await line('"started"'));
     const client = createClient({ url, apiKey: key });
-    const body = { agent: name, instance_key: "ann", input };
-    const { agent_turn_id: turn } = await client.enqueueTurn({ project: "default", idempotencyKey: input, body });
-    const isDone = async () => (await client.getTurn({ project: "default", turn })).ended_at;
+    const body = { agent: name, instanceKey: "ann", input };
+    const { agentTurnId: turn } = await client.enqueueTurn({ project: "default", idempotencyKey: input, body });
+    const isDone = async () => (await client.getTurn({ project: "default", turn })).endedAt;
     const answered = () => waitFor(isDone, { what: `${turn} to end`, timeoutMs: 60_000 });
     return { answered, kill: () => kill(child) };
   };

@@ -131,7 +131,7 @@ export class ChaosWorld {
       retries: 0,
       timeoutMs: ASK_MS_MAX,
     });
-    const executor = await client.createKey({ body: { role: "executor", project_id: PROJECT, targets: ["edge"] } });
+    const executor = await client.createKey({ body: { role: "executor", projectId: PROJECT, targets: ["edge"] } });
     const pythonUrl = await url("python/api");
     const startPython = () =>
       ServerProcess.start({

@@ -99,14 +99,14 @@ export class Workload {
       this.#world.client.enqueueTurn({
         project: PROJECT,
         idempotencyKey: `chaos-${this.#seed}-${name}`,
-        body: { agent, instance_key: instance, input: "go" },
+        body: { agent, instanceKey: instance, input: "go" },
       }),
     );
     if (turn === null) return;
-    const { agent_turn_id } = turn;
-    this.accepted.add(agent_turn_id); // L1
-    const stopping = stopAfterMs === null ? null : this.#stop(agent_turn_id, stopAfterMs);
-    await this.#ended(agent_turn_id); // L2
+    const { agentTurnId } = turn;
+    this.accepted.add(agentTurnId); // L1
+    const stopping = stopAfterMs === null ? null : this.#stop(agentTurnId, stopAfterMs);
+    await this.#ended(agentTurnId); // L2
     await stopping;
   }
 

@@ -2,19 +2,19 @@ import type { Agent } from "@tessera/client";
 import { expect, it } from "vitest";
 import { agentRows } from "./agents-command.ts";
 
-function agentOf(agent_id: string, change: Partial<Agent> = {}): Agent {
+function agentOf(agentId: string, change: Partial<Agent> = {}): Agent {
   return {
-    project_id: "default",
-    agent_id,
-    profile_box_id: null,
-    worker_target: "agents",
+    projectId: "default",
+    agentId,
+    profileBoxId: null,
+    workerTarget: "agents",
     tags: [],
-    display_name: null,
-    owner_agent_id: null,
+    displayName: null,
+    ownerAgentId: null,
     status: "active",
     metadata: {},
-    created_at: "2026-01-02T03:04:05.000Z",
-    last_seen_at: null,
+    createdAt: "2026-01-02T03:04:05.000Z",
+    lastSeenAt: null,
     ...change,
   };
 }
@@ -23,9 +23,9 @@ it("those at work come first; helpers of one name are told apart by instance and
   const long = `agent_${"0".repeat(30)}7`;
   const planner = agentOf("p", { metadata: { agent_name: "planner", instance_key: "default" } });
   const helper = agentOf(long, {
-    owner_agent_id: "p",
+    ownerAgentId: "p",
     metadata: { agent_name: "helper", instance_key: "fork-1" },
-    created_at: "2026-01-02T03:04:04.000Z",
+    createdAt: "2026-01-02T03:04:04.000Z",
   });
   const doing = new Map([
     ["p", "idle"],

@@ -1,6 +1,6 @@
 // tessera agents ls: the agents of a project, what they do now, and the profiles that new ones are made from.
 
-import type { Agent, Client } from "@tessera/client";
+import { type Agent, type Client, wireDocument } from "@tessera/client";
 import { allPages } from "./all-pages.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -24,12 +24,13 @@ export async function agentsLsCommand(flags: ApiFlags, terminal: Terminal): Prom
       profiles: await listOfProject(project, () =>
         allPages("profiles", (page) => client.listProfiles({ project, ...page })),
       ),
-      doing: new Map(heads.map(({ agent_id, status }) => [agent_id, status])),
+      doing: new Map(heads.map(({ agentId, status }) => [agentId, status])),
     };
   });
   if (flags.json === true) {
-    const known = agents.map((agent) => ({ ...agent, doing: doing.get(agent.agent_id) ?? null }));
-    terminal.out(`${JSON.stringify({ ok: true, project, agents: known, profiles })}\n`);
+    const known = agents.map((agent) => ({ ...wireDocument("Agent", agent), doing: doing.get(agent.agentId) ?? null }));
+    const summaries = profiles.map((profile) => wireDocument("ProfileSummary", profile));
+    terminal.out(`${JSON.stringify({ ok: true, project, agents: known, profiles: summaries })}\n`);
     return EXIT.ok;
   }
   if (agents.length > 0) terminal.out([{ rows: agentRows(agents, doing), ids: ["instance", "agent_id"] }]);
@@ -43,29 +44,29 @@ export function agentsOf(client: Client, project: string): Promise<Agent[]> {
 }
 
 /** What people call it: one that was registered by its id alone has no name. */
-export function nameOf({ agent_id, metadata, display_name }: Agent): string {
+export function nameOf({ agentId, metadata, displayName }: Agent): string {
   const { agent_name } = (metadata ?? {}) as { readonly agent_name?: unknown };
-  return typeof agent_name === "string" ? agent_name : (display_name ?? agent_id);
+  return typeof agent_name === "string" ? agent_name : (displayName ?? agentId);
 }
 
 /** Those at work first, the newest first among their like. */
 export function agentRows(agents: readonly Agent[], doing: ReadonlyMap<string, string>) {
-  const names = new Map(agents.map((agent) => [agent.agent_id, nameOf(agent)]));
-  const isIdle = ({ agent_id }: Agent) => (doing.get(agent_id) ?? IDLE) === IDLE;
+  const names = new Map(agents.map((agent) => [agent.agentId, nameOf(agent)]));
+  const isIdle = ({ agentId }: Agent) => (doing.get(agentId) ?? IDLE) === IDLE;
   return agents
-    .toSorted((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || (a.created_at < b.created_at ? 1 : -1))
+    .toSorted((a, b) => Number(isIdle(a)) - Number(isIdle(b)) || (a.createdAt < b.createdAt ? 1 : -1))
     .map((agent) => {
-      const { agent_id, owner_agent_id, worker_target, created_at } = agent;
+      const { agentId, ownerAgentId, workerTarget, createdAt } = agent;
       const { instance_key } = (agent.metadata ?? {}) as { readonly instance_key?: unknown };
-      const owner = owner_agent_id === null ? null : names.get(owner_agent_id);
+      const owner = ownerAgentId === null ? null : names.get(ownerAgentId);
       return {
         agent: nameOf(agent),
         instance: typeof instance_key === "string" ? instance_key : null,
-        doing: doing.get(agent_id) ?? null,
-        owner: owner === undefined ? owner_agent_id : owner,
-        worker: worker_target,
-        created: shortTime(created_at),
-        agent_id,
+        doing: doing.get(agentId) ?? null,
+        owner: owner === undefined ? ownerAgentId : owner,
+        worker: workerTarget,
+        created: shortTime(createdAt),
+        agent_id: agentId,
       };
     });
 }

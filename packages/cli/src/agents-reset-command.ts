@@ -2,6 +2,7 @@
 //
 //   A1. Asks nothing: nothing is deleted, and a running turn goes on as it began.
 
+import { wireDocument } from "@tessera/client";
 import { agentIdOf } from "@tessera/runtime";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
@@ -34,11 +35,11 @@ export async function agentsResetCommand(name: string, flags: AgentsResetFlags, 
       throw errorWithTodo("agent_not_found", message, `See those that have, each with its instance: ${ls}`);
     }
   });
-  const facts = { agent: name, instance_key: instance, ...reset };
+  const facts = { agent: name, instance_key: instance, ...wireDocument("ConversationReset", reset) };
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, ...facts })}\n`);
   else
     terminal.out(
-      `reset ${name} (${instance}): from turn ${reset.conversation_from} on it remembers nothing from before\n`,
+      `reset ${name} (${instance}): from turn ${reset.conversationFrom} on it remembers nothing from before\n`,
     );
   return EXIT.ok;
 }

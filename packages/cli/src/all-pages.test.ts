@@ -3,13 +3,13 @@ import { allPages } from "./all-pages.ts";
 
 const answers = (pages: readonly object[]) => {
   const left = [...pages];
-  return async () => left.shift() as { readonly turns: readonly number[]; readonly next_cursor: string | null };
+  return async () => left.shift() as { readonly turns: readonly number[]; readonly nextCursor: string | null };
 };
 
 test("all pages are read, in order", async () => {
   const read = answers([
-    { turns: [1, 2], next_cursor: "c" },
-    { turns: [3], next_cursor: null },
+    { turns: [1, 2], nextCursor: "c" },
+    { turns: [3], nextCursor: null },
   ]);
   expect(await allPages("turns", read)).toEqual([1, 2, 3]);
 });

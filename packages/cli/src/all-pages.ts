@@ -6,7 +6,7 @@ import { EXIT } from "./exit-codes.ts";
 import { errorWithTodo } from "./failure.ts";
 
 type Paged<Plural extends string, Item> = Readonly<Record<Plural, readonly Item[]>> & {
-  readonly next_cursor: string | null;
+  readonly nextCursor: string | null;
 };
 
 export async function allPages<Plural extends string, Item>(
@@ -17,7 +17,7 @@ export async function allPages<Plural extends string, Item>(
   for (let cursor: string | null | undefined; cursor !== null; ) {
     const page: Paged<Plural, Item> = await read(cursor === undefined ? {} : { cursor });
     items.push(...itemsOf(page, plural));
-    cursor = page.next_cursor ?? null; // P1
+    cursor = page.nextCursor ?? null; // P1
   }
   return items;
 }

@@ -28,7 +28,7 @@ it.each([
   ],
   [
     "a path that is not there",
-    new ApiError("no path", { status: 404, code: "not_found", requestId: "r", detail: { field: "path" } }),
+    new ApiError("no path", { status: 404, code: "not_found", requestId: "r", details: { field: "path" } }),
     3,
     "not the API's address",
   ],
@@ -65,7 +65,7 @@ it("a server whose store is away is told as that, whatever was asked: nobody is 
 
 it("a path that is not there is not taken for an empty project", async () => {
   const fail = (field: string) => async () => {
-    throw new ApiError("no", { status: 404, code: "not_found", requestId: "r", detail: { field } });
+    throw new ApiError("no", { status: 404, code: "not_found", requestId: "r", details: { field } });
   };
   await expect(listOfProject("default", fail("path"))).rejects.toThrow("no");
   expect(await listOfProject("default", fail("project_id"))).toEqual([]);

@@ -4,15 +4,15 @@
 //   A2. A server that answers and asks to wait is no wrong address: what is away is its store, or the time it gives.
 //   A3. Told by the shape of the error, so that a command that asks no API does not load the client.
 
-import { ERROR_CATALOGUE, type ErrorCode, isErrorCode, isJsonObject } from "@tessera/protocol";
+import { ERROR_CATALOGUE, type ErrorCode, isJsonObject, type TesseraError } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import type { Failure } from "./failure.ts";
 
 export interface ApiProblem extends Error {
   /** 0: no answer came. */
   readonly status: number;
-  readonly code: string;
-  readonly detail: unknown;
+  readonly code: ErrorCode;
+  readonly details: TesseraError["details"];
   readonly requestId: string | null;
   readonly retryAfterMs: number | null;
 }
@@ -65,8 +65,7 @@ export function isUnauthenticated(error: unknown): boolean {
 }
 
 export function apiFailure(error: ApiProblem): Failure {
-  const { status, message } = error;
-  const code: ErrorCode = isErrorCode(error.code) ? error.code : "internal_error";
+  const { status, message, code } = error;
   if (status === 0 && !AWAY_CODES.has(code)) {
     const todo = "Correct --url or TESSERA_URL, and the key.";
     return { exitCode: EXIT.configuration, code, message, todo };
@@ -104,18 +103,18 @@ export function apiFailure(error: ApiProblem): Failure {
     const todo = "Name one that is defined with --agent; see them: tessera agents ls.";
     return { exitCode: EXIT.failure, code, message, todo };
   }
-  const mistakes = mistakesOf(error.detail);
+  const mistakes = mistakesOf(error);
   const isConfiguration = code === "bad_request" || code.startsWith("E_CONFIG_") || mistakes.length > 0;
   const todo = code === "bad_request" ? "Correct what is named, then repeat." : ERROR_CATALOGUE[code].todo;
   const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
   return { exitCode, code, message, todo, ...(mistakes.length === 0 ? {} : { mistakes }) };
 }
 
-function fieldOf({ detail }: ApiProblem): unknown {
-  return isJsonObject(detail) ? detail.field : undefined;
+function fieldOf({ details }: ApiProblem): unknown {
+  return details.field;
 }
 
-function mistakesOf(detail: unknown): string[] {
-  const list = isJsonObject(detail) && Array.isArray(detail.mistakes) ? detail.mistakes : [];
+function mistakesOf({ details }: ApiProblem): string[] {
+  const list = Array.isArray(details.mistakes) ? details.mistakes : [];
   return list.flatMap((each) => (isJsonObject(each) && typeof each.message === "string" ? [each.message] : []));
 }

@@ -37,7 +37,7 @@ export async function awaitCall(
   let told = "";
   for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
     const document = await client.getTurn({ project, turn });
-    const tool = document.calls[0]?.tool_name ?? null;
+    const tool = document.calls[0]?.toolName ?? null;
     if (isEnded(document)) return { tool, answer: answerOf(document), reason: null };
     const reason = whyOf(document);
     const waitedMs = clock.monotonicMs() - startMs;
@@ -57,12 +57,12 @@ function whyOf(document: Turn): string {
   return wait === null ? (document.why ?? `it is ${document.status}`) : reasonOf(wait);
 }
 
-function answerOf({ agent_turn_id, status, deliverable, error_code, error_message }: Turn): ToolCallAnswer {
+function answerOf({ agentTurnId, status, deliverable, errorCode, errorMessage }: Turn): ToolCallAnswer {
   const data = isJsonObject(deliverable) ? deliverable.data : null;
   const said = isJsonObject(data) ? data : {};
-  const own = typeof error_code === "string" ? { code: error_code, message: error_message ?? error_code } : null;
+  const own = typeof errorCode === "string" ? { code: errorCode, message: errorMessage ?? errorCode } : null;
   const error = (said.error ?? (status === "success" ? null : own)) as ToolCallAnswer["error"];
-  return { agent_turn_id, status: status as ToolCallAnswer["status"], result: said.result, error };
+  return { agent_turn_id: agentTurnId, status: status as ToolCallAnswer["status"], result: said.result, error };
 }
 
 function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {

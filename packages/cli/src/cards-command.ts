@@ -1,5 +1,6 @@
 // tessera cards show: one card, as the store has it.
 
+import { wireDocument } from "@tessera/client";
 import { isJsonObject, visibleLine } from "@tessera/protocol";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
@@ -12,7 +13,7 @@ import type { Terminal } from "./printing-gate.ts";
 export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   checkId("<card-id>", cardId);
   const { project } = flags;
-  const card = await withApi(flags, terminal, async ({ client }) => {
+  const found = await withApi(flags, terminal, async ({ client }) => {
     try {
       return await client.getCard({ project, card: cardId });
     } catch (error) {
@@ -21,6 +22,7 @@ export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal
       throw errorWithTodo("not_found", `project ${project} has no card ${cardId}`, todo);
     }
   });
+  const card = wireDocument("Card", found);
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: true, card })}\n`);
     return EXIT.ok;

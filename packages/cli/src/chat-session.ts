@@ -70,21 +70,23 @@ export async function chat(place: ChatPlace, flags: ChatFlags, terminal: Termina
   async function reset(): Promise<void> {
     const done = await orTold(printer, () => client.resetAgent({ project, agent: agentId, body: {} }));
     if (done === null) return;
-    const { conversation_from } = done;
-    printer.tell({ event: "reset", conversation_from }, "reset: it remembers nothing from before");
+    printer.tell(
+      { event: "reset", conversation_from: done.conversationFrom },
+      "reset: it remembers nothing from before",
+    );
   }
 
   /** S1 */
   async function say(input: string): Promise<void> {
-    const body = { agent, instance_key: instance, input, ...(isFresh ? { is_fresh: true } : {}) };
+    const body = { agent, instanceKey: instance, input, ...(isFresh ? { isFresh: true } : {}) };
     const turn = await orTold(printer, () => client.enqueueTurn({ project, body }));
     if (turn === null) return;
     isFresh = false;
     turns += 1;
-    const { agent_turn_id } = turn;
+    const { agentTurnId } = turn;
     const is_queued = isBusy();
-    queue.push({ turnId: agent_turn_id, past: "none" });
-    const event = { event: "asked", agent_turn_id, input, is_queued };
+    queue.push({ turnId: agentTurnId, past: "none" });
+    const event = { event: "asked", agent_turn_id: agentTurnId, input, is_queued };
     if (is_queued) printer.tell(event, "queued; it is said when the turns before it have ended");
     else if (flags.json === true) printer.tell(event, "");
   }
@@ -202,23 +204,24 @@ async function showHistory(
 ): Promise<Asked[]> {
   let hasMore = false;
   const listed = await listOfProject(project, async () => {
-    const page = await client.listTurns({ project, agent_id: agentId, limit: HISTORY_MAX });
-    hasMore = page.next_cursor !== null;
+    const page = await client.listTurns({ project, agentId, limit: HISTORY_MAX });
+    hasMore = page.nextCursor !== null;
     return [...page.turns];
   });
   const found = listed.toReversed();
   const ended = found.filter(isEnded);
-  const documents = await Promise.all(ended.map((turn) => client.getTurn({ project, turn: turn.agent_turn_id })));
+  const documents = await Promise.all(ended.map((turn) => client.getTurn({ project, turn: turn.agentTurnId })));
   const said = documents.map((turn) => {
     const { agent_turn_id, status, deliverable } = answerOf(turn);
     return { agent_turn_id, status, input: turn.input ?? null, deliverable };
   });
   printer.history(said, hasMore);
   const open = found.filter((turn) => !isEnded(turn));
-  for (const { agent_turn_id, input } of open) {
-    printer.tell({ event: "resumed", agent_turn_id, input }, `goes on with: ${input ?? agent_turn_id}`);
+  for (const { agentTurnId, input } of open) {
+    const event = { event: "resumed", agent_turn_id: agentTurnId, input };
+    printer.tell(event, `goes on with: ${input ?? agentTurnId}`);
   }
-  return open.map(({ agent_turn_id }) => ({ turnId: agent_turn_id, past: "open" as const }));
+  return open.map(({ agentTurnId }) => ({ turnId: agentTurnId, past: "open" as const }));
 }
 
 /** S5. Null: it was refused. */

@@ -7,7 +7,7 @@ export interface InstanceFlags {
 
 export function instanceIn({ instance, fresh }: InstanceFlags) {
   return {
-    ...(instance === undefined ? {} : { instance_key: instance }),
-    ...(fresh === true ? { is_fresh: true } : {}),
+    ...(instance === undefined ? {} : { instanceKey: instance }),
+    ...(fresh === true ? { isFresh: true } : {}),
   };
 }

@@ -1,6 +1,6 @@
 // tessera keys create, ls, rm: API keys of a store. The text of a key is shown once, when it is made.
 
-import type { ApiKey } from "@tessera/client";
+import { type ApiKey, wireDocument } from "@tessera/client";
 import { allPages } from "./all-pages.ts";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
@@ -43,22 +43,23 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
   }
   const days =
     flags.expiresDays === undefined ? null : readNumber("--expires-days", flags.expiresDays, { min: 1, max: DAYS_MAX });
-  const project_id = flags.allProjects === true ? null : flags.project;
+  const projectId = flags.allProjects === true ? null : flags.project;
   const body = {
     role,
-    project_id,
+    projectId,
     ...(targets.length === 0 ? {} : { targets: [...targets] }),
     ...(label === undefined ? {} : { label }),
-    ...(days === null ? {} : { expires_in_seconds: days * DAY_SECONDS }),
+    ...(days === null ? {} : { expiresInSeconds: days * DAY_SECONDS }),
   };
-  const { key_id, key: text } = await withApi(flags, terminal, ({ client }) =>
+  const { keyId, key: text } = await withApi(flags, terminal, ({ client }) =>
     inNewProject(client, flags, terminal, () => client.createKey({ body })),
   );
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, key_id, key: text, role, project_id })}\n`);
+  if (flags.json === true)
+    terminal.out(`${JSON.stringify({ ok: true, key_id: keyId, key: text, role, project_id: projectId })}\n`);
   else {
     terminal.out(`${text}\n`);
-    const where = project_id === null ? "all projects" : `project ${project_id}`;
-    terminal.err([sentence(`made key ${key_id}: ${role} of ${where}; its text is shown this once and kept nowhere`)]);
+    const where = projectId === null ? "all projects" : `project ${projectId}`;
+    terminal.err([sentence(`made key ${keyId}: ${role} of ${where}; its text is shown this once and kept nowhere`)]);
   }
   return EXIT.ok;
 }
@@ -66,9 +67,10 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
 export async function keysLsCommand(flags: KeyListFlags, terminal: Terminal): Promise<ExitCode> {
   const all = await withApi(flags, terminal, ({ client }) => allPages("keys", (page) => client.listKeys(page)));
   // A key of no project counts in each.
-  const counts = ({ project_id }: ApiKey) => project_id === null || project_id === flags.project;
+  const counts = ({ projectId }: ApiKey) => projectId === null || projectId === flags.project;
   const keys = flags.allProjects === true ? all : all.filter(counts);
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, keys })}\n`);
+  if (flags.json === true)
+    terminal.out(`${JSON.stringify({ ok: true, keys: keys.map((key) => wireDocument("ApiKey", key)) })}\n`);
   else if (keys.length > 0) terminal.out([{ rows: keys.map(keyRow) }]);
   else {
     const where = flags.allProjects === true ? "this store" : `project ${flags.project}`;
@@ -80,16 +82,15 @@ export async function keysLsCommand(flags: KeyListFlags, terminal: Terminal): Pr
   return EXIT.ok;
 }
 
-function keyRow(key: Readonly<Record<string, unknown>>) {
-  const { key_id, role, project_id, targets, label, expires_at, revoked_at, created_at, last_used_at } = key;
+function keyRow({ keyId, role, projectId, targets, label, expiresAt, revokedAt, createdAt, lastUsedAt }: ApiKey) {
   return {
-    key_id,
+    key_id: keyId,
     role,
-    project: project_id ?? "(all)",
+    project: projectId ?? "(all)",
     targets: Array.isArray(targets) && targets.length > 0 ? targets.join(",") : null,
-    state: revoked_at !== null ? "revoked" : expires_at === null ? "good" : `until ${expires_at}`,
-    created_at,
-    last_used_at,
+    state: revokedAt !== null ? "revoked" : expiresAt === null ? "good" : `until ${expiresAt}`,
+    created_at: createdAt,
+    last_used_at: lastUsedAt,
     label: label === "" ? null : label,
   };
 }

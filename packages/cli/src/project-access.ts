@@ -37,7 +37,7 @@ export async function inNewProject<T>(
   } catch (error) {
     if (!isUnknownProject(error)) throw error;
   }
-  await client.createProject({ body: { project_id: project, title: project, owner_id: OWNER } });
+  await client.createProject({ body: { projectId: project, title: project, ownerId: OWNER } });
   if (json !== true && project !== DEFAULT) terminal.err(`made project ${project}\n`);
   return await put();
 }

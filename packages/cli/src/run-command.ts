@@ -166,7 +166,7 @@ async function runTurns(
   }
   const body = { agent: entryOf(process, flags), input, ...instanceIn(flags) };
   const turn = await client.enqueueTurn({ project: flags.project, body });
-  return { ...(await watch.turns([turn.agent_turn_id])), isAsked: true };
+  return { ...(await watch.turns([turn.agentTurnId])), isAsked: true };
 }
 
 export function addressOf({ api }: Process): { url: string; apiKey: string } {

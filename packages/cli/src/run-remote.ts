@@ -57,15 +57,15 @@ export async function runRemotely(order: {
   return await withApi(flags, terminal, async (api) => {
     const name = agent ?? (await entryAgent(api.client, project));
     const until = api.clock.monotonicMs() + waitSeconds * 1_000;
-    const { agent_turn_id } = await api.client.enqueueTurn({
+    const { agentTurnId } = await api.client.enqueueTurn({
       project,
       body: { agent: name, input, ...instanceIn(flags) },
     });
     const watch = openWatch(api, { flags, terminal, until, signal });
-    const { answers } = await watch.turns([agent_turn_id]).finally(() => watch.close());
+    const { answers } = await watch.turns([agentTurnId]).finally(() => watch.close());
     const [answer] = answers;
     if (answer !== undefined) return tellAnswer(answer, flags, terminal);
-    return tellOpen(agent_turn_id, flags, terminal, signal.aborted ? null : waitSeconds); // M2
+    return tellOpen(agentTurnId, flags, terminal, signal.aborted ? null : waitSeconds); // M2
   });
 }
 

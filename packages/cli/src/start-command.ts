@@ -21,7 +21,6 @@ import { quoted } from "./paste-command.ts";
 import type { Terminal } from "./printing-gate.ts";
 import { ROLES } from "./roles.ts";
 import { takenByTessera } from "./taken-port.ts";
-import { namesOf } from "./unknown-tool.ts";
 import { withProcess } from "./with-process.ts";
 
 export interface StartFlags extends HostFlags {
@@ -85,7 +84,8 @@ async function serve(
   const running = withProcess(order, async (process) => {
     isStarted = true;
     const { reads } = process.node.kernel;
-    const tools = process.host === null ? null : namesOf(await reads.tools(flags.project));
+    const tools =
+      process.host === null ? null : (await reads.tools(flags.project)).map((tool) => String(tool.tool_name));
     tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
     const outdated = await Promise.race([stopped.then(() => null), process.outdated]);
     log.info("stopping", { grace_ms: graceMs });

@@ -172,10 +172,10 @@ async function ask(
 async function request({ client }: Pick<Api, "client">, order: Order, hosted: readonly string[]): Promise<string> {
   const { name = "", flags, given } = order;
   const { project, agent } = flags;
-  const whose = agent === undefined ? {} : { agent_id: agent };
+  const whose = agent === undefined ? {} : { agentId: agent };
   try {
-    const body = { arguments: given, wait_seconds: 0, ...whose };
-    return (await client.callTool({ project, tool: name, body })).agent_turn_id;
+    const body = { arguments: given, waitSeconds: 0, ...whose };
+    return (await client.callTool({ project, tool: name, body })).agentTurnId;
   } catch (error) {
     if (!isNotFound(error)) throw error;
     const known = new Set([...hosted, ...namesOf(await toolsOf(client, flags))]);

@@ -1,7 +1,7 @@
 // tessera tools ls, show, register, rm: the tool registry of a project.
 
 import { readFileSync } from "node:fs";
-import type { Client, Tool } from "@tessera/client";
+import { type Client, type Tool, wireDocument } from "@tessera/client";
 import { allPages } from "./all-pages.ts";
 import { isApiProblem, isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
@@ -14,10 +14,11 @@ import { namesOf, unknownTool } from "./unknown-tool.ts";
 
 export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const tools = await withApi(flags, terminal, ({ client }) => toolsOf(client, flags));
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools })}\n`);
+  if (flags.json === true)
+    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: tools.map(documentOf) })}\n`);
   else if (tools.length > 0) {
-    const rows = tools.map(({ tool_name, version, target_subject, description }) => {
-      return { tool: tool_name, version, target: String(target_subject).split(".")[6] ?? null, description };
+    const rows = tools.map(({ toolName, version, targetSubject, description }) => {
+      return { tool: toolName, version, target: String(targetSubject).split(".")[6] ?? null, description };
     });
     terminal.out([{ rows }]);
   } else {
@@ -36,8 +37,9 @@ export async function toolsShowCommand(name: string, flags: ApiFlags, terminal: 
       throw await toolError(error, client, name, flags);
     }
   });
+  const document = documentOf(tool);
   const isJson = flags.json === true;
-  terminal.out(`${isJson ? JSON.stringify({ ok: true, tool }) : JSON.stringify(tool, null, 2)}\n`);
+  terminal.out(`${isJson ? JSON.stringify({ ok: true, tool: document }) : JSON.stringify(document, null, 2)}\n`);
   return EXIT.ok;
 }
 
@@ -57,12 +59,12 @@ export async function toolsRegisterCommand(
     terminal.err(`tessera: warning: ${file}:${line}:${column}: ${pointer} has no meaning here and is ignored\n`);
   }
   const stored = await withApi(flags, terminal, async ({ client }) => {
-    const digests = new Map((await toolsOf(client, flags)).map(({ tool_name, digest }) => [tool_name, digest]));
+    const digests = new Map((await toolsOf(client, flags)).map(({ toolName, digest }) => [toolName, digest]));
     const tools: StoredTool[] = [];
     for (const { bytes } of uploads) {
       const upload = () => client.uploadTools({ project: flags.project, body: bytes });
       const answer = await inNewProject(client, flags, terminal, upload);
-      tools.push(...answer.tools.map((tool) => storedTool(tool, digests.get(tool.tool_name))));
+      tools.push(...answer.tools.map((tool) => storedTool(tool, digests.get(tool.toolName))));
     }
     return tools;
   });
@@ -80,9 +82,9 @@ interface StoredTool {
   readonly version: number;
 }
 
-function storedTool({ tool_name, digest, version }: Tool, before: string | undefined): StoredTool {
+function storedTool({ toolName, digest, version }: Tool, before: string | undefined): StoredTool {
   const outcome = before === digest ? "unchanged" : before === undefined ? "added" : "changed";
-  return { tool_name, outcome, digest, version };
+  return { tool_name: toolName, outcome, digest, version };
 }
 
 export async function toolsRmCommand(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
@@ -95,6 +97,11 @@ export async function toolsRmCommand(name: string, flags: ApiFlags, terminal: Te
   });
   terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, removed: name })}\n` : `removed ${name}\n`);
   return EXIT.ok;
+}
+
+/** As the API writes it: what a person sees can be registered again. */
+function documentOf(tool: Tool) {
+  return wireDocument("Tool", tool);
 }
 
 /** An empty list where the project has not been made yet. */

@@ -3,7 +3,7 @@ import { turnOf } from "../test/turn-fixture.ts";
 import { printed } from "./printing-gate.ts";
 import { answerOf, deliverableText, exitCodeOf, failureText, openTurnsText } from "./turn-answer.ts";
 
-const turn = turnOf({ status: "failed", error_code: "model_error", error_message: "no \u001b[31mwords" });
+const turn = turnOf({ status: "failed", errorCode: "model_error", errorMessage: "no \u001b[31mwords" });
 
 describe("a turn that ended", () => {
   it.each([
@@ -19,8 +19,8 @@ describe("a turn that ended", () => {
 
   it("delivers text as text, data as JSON, and nothing as null", () => {
     const delivered = (content: object | null) => answerOf({ ...turn, deliverable: content as never }).deliverable;
-    expect(deliverableText(delivered({ card_id: "c", text: "hi" }))).toBe("hi\n");
-    expect(deliverableText(delivered({ card_id: "c", data: { n: 1 } }))).toBe('{\n  "n": 1\n}\n');
+    expect(deliverableText(delivered({ cardId: "c", text: "hi" }))).toBe("hi\n");
+    expect(deliverableText(delivered({ cardId: "c", data: { n: 1 } }))).toBe('{\n  "n": 1\n}\n');
     expect(delivered(null)).toBeNull();
   });
 

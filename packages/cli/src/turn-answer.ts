@@ -18,19 +18,19 @@ export interface TurnAnswer {
 }
 
 export function answerOf(turn: Turn): TurnAnswer {
-  const { agent_turn_id, status, error_code, error_message } = turn;
+  const { agentTurnId, status, errorCode, errorMessage } = turn;
   return {
-    agent_turn_id,
+    agent_turn_id: agentTurnId,
     agent: agentOf(turn),
     status,
     deliverable: deliverableOf(turn.deliverable),
-    ...(typeof error_code === "string" ? { error: { code: error_code, message: error_message ?? error_code } } : {}),
+    ...(typeof errorCode === "string" ? { error: { code: errorCode, message: errorMessage ?? errorCode } } : {}),
   };
 }
 
 function deliverableOf(card: unknown): unknown {
   if (!isJsonObject(card)) return null;
-  const { card_id: _, ...content } = card;
+  const { cardId: _, ...content } = card;
   if (typeof content.text === "string") return content.text;
   return content.data ?? content;
 }

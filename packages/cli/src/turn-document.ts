@@ -3,22 +3,22 @@
 
 import type { Turn, TurnSummary, Wait } from "@tessera/client";
 
-export function isEnded({ ended_at }: Pick<TurnSummary, "ended_at">): boolean {
-  return ended_at !== null;
+export function isEnded({ endedAt }: Pick<TurnSummary, "endedAt">): boolean {
+  return endedAt !== null;
 }
 
-export function agentOf({ agent_name, agent_id }: { agent_name: string | null; agent_id: string }): string {
-  return agent_name ?? agent_id;
+export function agentOf({ agentName, agentId }: { agentName: string | null; agentId: string }): string {
+  return agentName ?? agentId;
 }
 
 /** What a turn waits for. Of one that is being worked on, the calls that its worker runs say more than that. */
-export function waitsOf({ waiting_for, calls }: Pick<Turn, "waiting_for" | "calls">): readonly Wait[] {
-  const running = calls.flatMap(({ tool_call_id, tool_name, deadline_at, wait_status, why }): Wait[] => {
-    if (wait_status !== "waiting" || why === undefined) return [];
-    return [{ code: "local_tool", says: why, tool_call_id, tool_name, deadline_at }];
+export function waitsOf({ waitingFor, calls }: Pick<Turn, "waitingFor" | "calls">): readonly Wait[] {
+  const running = calls.flatMap(({ toolCallId, toolName, deadlineAt, waitStatus, why }): Wait[] => {
+    if (waitStatus !== "waiting" || why === undefined) return [];
+    return [{ code: "local_tool", says: why, toolCallId, toolName, deadlineAt }];
   });
-  const isWorking = waiting_for.length > 0 && waiting_for.every(({ code }) => code === "working");
-  return isWorking && running.length > 0 ? running : waiting_for;
+  const isWorking = waitingFor.length > 0 && waitingFor.every(({ code }) => code === "working");
+  return isWorking && running.length > 0 ? running : waitingFor;
 }
 
 /** What a wait says to somebody who watches: one word, where the whole sentence has ids that `turns show` has, too. */
@@ -39,18 +39,18 @@ export interface WaitFacts {
 }
 
 export function factsOf(wait: Wait, { children }: Pick<Turn, "children">): WaitFacts {
-  const { code, tool_call_id } = wait;
-  const asked = code === "children" ? children.filter((child) => child.tool_call_id === tool_call_id) : [];
+  const { code, toolCallId } = wait;
+  const asked = code === "children" ? children.filter((child) => child.toolCallId === toolCallId) : [];
   const counts = { children_ended: asked.filter(({ status }) => !isOpen(status)).length, children_total: asked.length };
   return { code, reason: reasonOf(wait), ...(asked.length === 0 ? {} : counts) };
 }
 
-/** By its status; a document says it better with `ended_at`. */
+/** By its status; a document says it better with `endedAt`. */
 export function isOpen(status: string): boolean {
   return ["queued", "active", "dispatched", "running", "suspended"].includes(status);
 }
 
 /** What a wait says without its deadline, which is shown in a place of its own. */
-export function reasonOf({ says, deadline_at }: Wait): string {
-  return deadline_at === undefined ? says : says.replace(`, until ${deadline_at} at the latest`, "");
+export function reasonOf({ says, deadlineAt }: Wait): string {
+  return deadlineAt === undefined ? says : says.replace(`, until ${deadlineAt} at the latest`, "");
 }

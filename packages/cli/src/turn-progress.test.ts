@@ -5,7 +5,7 @@ import { printed } from "./printing-gate.ts";
 import { progressLine } from "./progress-text.ts";
 import { createTurnProgress } from "./turn-progress.ts";
 
-const step = { step_id: "step_1", started_at: "2026-01-02T03:04:05.000Z", status: "waiting" as const };
+const step = { stepId: "step_1", startedAt: "2026-01-02T03:04:05.000Z", status: "waiting" as const };
 
 function watch(turns: () => readonly Turn[], cards = {}) {
   const time = { ms: 0 };
@@ -26,8 +26,8 @@ it("tells a step, then its calls, each once; a wait when it has taken a moment, 
     "step planner I look it up.",
     "call planner search__web called",
   ]);
-  const wait = { code: "no_executor" as const, says: "nobody", tool_call_id: "tc_1", tool_name: "search__web" };
-  turn = { ...turn, status: "suspended", waiting_for: [wait] };
+  const wait = { code: "no_executor" as const, says: "nobody", toolCallId: "tc_1", toolName: "search__web" };
+  turn = { ...turn, status: "suspended", waitingFor: [wait] };
   expect(await look()).toEqual([]);
   time.ms = 1_500;
   expect(await look()).toEqual(["wait planner search__web nobody"]);
@@ -35,16 +35,16 @@ it("tells a step, then its calls, each once; a wait when it has taken a moment, 
   expect(progress.open()).toMatchObject([
     { agent: "planner", tool: "search__web", elapsed_ms: 1_500, reason: "nobody" },
   ]);
-  turn = { ...turn, waiting_for: [{ ...wait, code: "executor", says: "e1 has it" }] };
+  turn = { ...turn, waitingFor: [{ ...wait, code: "executor", says: "e1 has it" }] };
   expect(await look()).toEqual(["wait planner search__web e1 has it"]);
 
   const settled = callOf({
-    wait_status: "received",
-    result_status: "failed",
-    result_card_id: "r",
-    received_at: "2026-01-02T03:04:06.000Z",
+    waitStatus: "received",
+    resultStatus: "failed",
+    resultCardId: "r",
+    receivedAt: "2026-01-02T03:04:06.000Z",
   });
-  turn = turnOf({ steps: [step], calls: [settled], status: "failed", error_code: "tool_crashed" });
+  turn = turnOf({ steps: [step], calls: [settled], status: "failed", errorCode: "tool_crashed" });
   expect(await look()).toEqual(["call planner search__web failed", "turn planner failed tool_crashed"]);
   expect(await look()).toEqual([]);
   expect(progress.open()).toEqual([]);
@@ -54,7 +54,7 @@ it("leaves a call whose step is not known yet to the next look, but not when the
   let turn = openTurn({ calls: [callOf()] });
   const { look } = watch(() => [turn]);
   expect(await look()).toEqual(["turn planner started"]);
-  turn = turnOf({ calls: [callOf({ wait_status: "dropped", result_status: "canceled" })] });
+  turn = turnOf({ calls: [callOf({ waitStatus: "dropped", resultStatus: "canceled" })] });
   expect(await look()).toEqual([
     "call planner search__web called",
     "call planner search__web canceled",
@@ -64,12 +64,12 @@ it("leaves a call whose step is not known yet to the next look, but not when the
 
 it("follows the turns that a turn starts, and says the code of a failed call", async () => {
   const child = turnOf({
-    agent_turn_id: "turn_2",
-    agent_name: "researcher",
-    calls: [callOf({ wait_status: "applied", result_status: "failed", result_card_id: "r" })],
+    agentTurnId: "turn_2",
+    agentName: "researcher",
+    calls: [callOf({ waitStatus: "applied", resultStatus: "failed", resultCardId: "r" })],
   });
   const parent = openTurn({
-    children: [{ agent_turn_id: "turn_2", agent_id: "a", agent_name: "researcher", status: "success" }],
+    children: [{ agentTurnId: "turn_2", agentId: "a", agentName: "researcher", status: "success" }],
   });
   const { look } = watch(() => [parent, child], { r: { error: { code: "E_NO" } } });
   expect(await look()).toEqual([
@@ -85,34 +85,34 @@ it("tells what ended in one look in the order in which it happened: children bef
   const at = (ms: number) => `2026-01-02T03:04:05.${String(ms).padStart(3, "0")}Z`;
   const child = (n: number, ended: number) =>
     turnOf({
-      agent_turn_id: `turn_${n}`,
-      agent_name: "researcher",
-      created_at: at(20),
-      ended_at: at(ended),
-      steps: [{ ...step, step_id: `s_${n}`, started_at: at(30) }],
+      agentTurnId: `turn_${n}`,
+      agentName: "researcher",
+      createdAt: at(20),
+      endedAt: at(ended),
+      steps: [{ ...step, stepId: `s_${n}`, startedAt: at(30) }],
     });
-  const join = { tool_name: "fork_join", wait_status: "applied", result_status: "success" } as const;
-  const find = { tool_name: "find", wait_status: "applied", result_status: "success", created_at: at(10) } as const;
+  const join = { toolName: "fork_join", waitStatus: "applied", resultStatus: "success" } as const;
+  const find = { toolName: "find", waitStatus: "applied", resultStatus: "success", createdAt: at(10) } as const;
   const parent = turnOf({
-    created_at: at(0),
-    ended_at: at(80),
+    createdAt: at(0),
+    endedAt: at(80),
     steps: [
-      { ...step, started_at: at(10) },
-      { ...step, step_id: "step_2", started_at: at(80) },
+      { ...step, startedAt: at(10) },
+      { ...step, stepId: "step_2", startedAt: at(80) },
     ],
     calls: [
-      callOf({ ...find, tool_call_id: "tc_1", received_at: at(80) }),
-      callOf({ ...find, tool_call_id: "tc_2", received_at: at(15) }),
+      callOf({ ...find, toolCallId: "tc_1", receivedAt: at(80) }),
+      callOf({ ...find, toolCallId: "tc_2", receivedAt: at(15) }),
       // Asked for in the same millisecond as the children, and done in the one in which the last of them ended.
-      callOf({ ...join, tool_call_id: "tc_3", created_at: at(20), received_at: at(80) }),
+      callOf({ ...join, toolCallId: "tc_3", createdAt: at(20), receivedAt: at(80) }),
     ],
     children: [2, 3].map((n) => {
       return {
-        agent_turn_id: `turn_${n}`,
-        agent_id: `a${n}`,
-        agent_name: "researcher",
+        agentTurnId: `turn_${n}`,
+        agentId: `a${n}`,
+        agentName: "researcher",
         status: "success",
-        tool_call_id: "tc_3",
+        toolCallId: "tc_3",
       } as const;
     }),
   });
@@ -148,32 +148,32 @@ it("tells what ended in one look in the order in which it happened: children bef
 });
 
 it("says in a word what goes on, and keeps the sentence for programs", async () => {
-  const child = { agent_id: "a", agent_name: "researcher", tool_call_id: "tc_1" };
+  const child = { agentId: "a", agentName: "researcher", toolCallId: "tc_1" };
   let turn = openTurn({
     status: "running",
-    waiting_for: [{ code: "working", says: "the worker w_1 is at work on it" }],
+    waitingFor: [{ code: "working", says: "the worker w_1 is at work on it" }],
   });
-  const { time, progress } = watch(() => [turn, turnOf({ agent_turn_id: "turn_2" })]);
+  const { time, progress } = watch(() => [turn, turnOf({ agentTurnId: "turn_2" })]);
   await progress.look();
   expect(progress.open()).toMatchObject([{ reason: "thinking" }]);
-  const wait = { code: "children" as const, says: "1 of 2 turns have not ended", tool_call_id: "tc_1" };
+  const wait = { code: "children" as const, says: "1 of 2 turns have not ended", toolCallId: "tc_1" };
   turn = openTurn({
     steps: [step],
     calls: [callOf()],
-    waiting_for: [wait],
+    waitingFor: [wait],
     children: [
-      { ...child, agent_turn_id: "turn_2", status: "success" },
-      { ...child, agent_turn_id: "turn_3", status: "running" },
+      { ...child, agentTurnId: "turn_2", status: "success" },
+      { ...child, agentTurnId: "turn_3", status: "running" },
     ],
   });
-  const open = openTurn({ agent_turn_id: "turn_3" });
-  const { look: _, ...rest } = watch(() => [turn, turnOf({ agent_turn_id: "turn_2" }), open]);
+  const open = openTurn({ agentTurnId: "turn_3" });
+  const { look: _, ...rest } = watch(() => [turn, turnOf({ agentTurnId: "turn_2" }), open]);
   await rest.progress.look();
   rest.time.ms = time.ms + 1_500;
   const [event] = (await rest.progress.look()).filter((each) => each.event === "wait");
   expect(event).toMatchObject({ code: "children", reason: wait.says, children_ended: 1, children_total: 2 });
   expect(printed([progressLine(event as never, 0)])).toContain("1 of 2 ended");
-  turn = { ...turn, waiting_for: [{ ...wait, code: "executor", says: "tessera-1 is at work on search__web" }] };
+  turn = { ...turn, waitingFor: [{ ...wait, code: "executor", says: "tessera-1 is at work on search__web" }] };
   const [running] = await rest.progress.look();
   expect(printed([progressLine(running as never, 0)])).toMatch(/ wait {2}search__web +running/);
   expect(running).toMatchObject({ reason: "tessera-1 is at work on search__web" });

@@ -100,12 +100,12 @@ export function createTurnProgress(
   /** P1 */
   function watchChildren({ place, steps }: Watched, { children, calls }: Turn): void {
     const room = Math.max(0, TURNS_MAX - turns.size);
-    const fresh = children.filter(({ agent_turn_id }) => !turns.has(agent_turn_id)).slice(0, room);
+    const fresh = children.filter(({ agentTurnId }) => !turns.has(agentTurnId)).slice(0, room);
     const numbers = agentNumbers.of(fresh.map(agentOf)); // P4
     for (const [n, child] of fresh.entries()) {
-      const asked = calls.find(({ tool_call_id }) => tool_call_id === child.tool_call_id);
-      const step = asked === undefined ? steps.size - 1 : (steps.get(asked.step_id) ?? -1);
-      watch(child.agent_turn_id, [...place, RANK.child(step)], numbers[n] ?? null);
+      const asked = calls.find(({ toolCallId }) => toolCallId === child.toolCallId);
+      const step = asked === undefined ? steps.size - 1 : (steps.get(asked.stepId) ?? -1);
+      watch(child.agentTurnId, [...place, RANK.child(step)], numbers[n] ?? null);
     }
   }
 
@@ -117,16 +117,16 @@ export function createTurnProgress(
       return { event, atMs: time === null ? NOW_MS : Date.parse(time), place: [...turn.place, rank] };
     };
     const started = { event: "turn", ...of, status: "started" } as const;
-    const events = turn.document === null ? [at(document.created_at, RANK.started, started)] : [];
+    const events = turn.document === null ? [at(document.createdAt, RANK.started, started)] : [];
     if (turn.document?.status !== document.status) turn.seen = firstSeen();
     turn.document = document;
     events.push(...(await stepsOf(turn, document, at)));
     events.push(...(await callsOf(turn, document, at)));
     watchChildren(turn, document);
     if (isEnded(document)) {
-      const code = typeof document.error_code === "string" ? { error_code: document.error_code } : {};
+      const code = typeof document.errorCode === "string" ? { error_code: document.errorCode } : {};
       const event = { event: "turn", ...of, status: document.status, ...code } as const;
-      const atMs = endMs(document.ended_at ?? "", events);
+      const atMs = endMs(document.endedAt ?? "", events);
       return [...events, { event, atMs, place: [...turn.place, RANK.ended] }];
     }
     const wait = waitsOf(document).find(isOfTurn);
@@ -135,71 +135,71 @@ export function createTurnProgress(
   }
 
   async function stepsOf(turn: Watched, document: Turn, at: At): Promise<TimedEvent[]> {
-    const fresh = document.steps.filter(({ step_id }) => !turn.steps.has(step_id));
+    const fresh = document.steps.filter(({ stepId }) => !turn.steps.has(stepId));
     const texts = fresh.length === 0 ? null : await thoughtsOf(turn.turnId);
-    return fresh.map(({ step_id, started_at }) => {
+    return fresh.map(({ stepId, startedAt }) => {
       const place = turn.steps.size;
-      turn.steps.set(step_id, place);
-      const text = texts?.get(step_id) ?? "";
+      turn.steps.set(stepId, place);
+      const text = texts?.get(stepId) ?? "";
       const event = { event: "step", ...aboutTurn(turn, document), step: place + 1, text } as const;
-      return at(started_at, RANK.step(place), event);
+      return at(startedAt, RANK.step(place), event);
     });
   }
 
   /** What was thought in each step. */
   async function thoughtsOf(turnId: string): Promise<ReadonlyMap<string, string>> {
-    const { steps } = await client.listSteps({ ...order, agent_turn_id: turnId, limit: STEPS_MAX });
-    const cards = await cardsOf(steps.map(({ thought_card_id }) => thought_card_id));
+    const { steps } = await client.listSteps({ ...order, agentTurnId: turnId, limit: STEPS_MAX });
+    const cards = await cardsOf(steps.map(({ thoughtCardId }) => thoughtCardId));
     return new Map(
-      steps.map(({ step_id, thought_card_id }) => {
-        const content = cards.get(thought_card_id);
-        return [step_id, isJsonObject(content) && typeof content.text === "string" ? content.text : ""];
+      steps.map(({ stepId, thoughtCardId }) => {
+        const content = cards.get(thoughtCardId);
+        return [stepId, isJsonObject(content) && typeof content.text === "string" ? content.text : ""];
       }),
     );
   }
 
-  async function cardsOf(card_ids: string[]): Promise<ReadonlyMap<string, unknown>> {
-    if (card_ids.length === 0) return new Map();
-    const { cards } = await client.readCards({ ...order, body: { card_ids } });
-    return new Map(cards.map(({ card_id, content }) => [card_id, content]));
+  async function cardsOf(cardIds: string[]): Promise<ReadonlyMap<string, unknown>> {
+    if (cardIds.length === 0) return new Map();
+    const { cards } = await client.readCards({ ...order, body: { cardIds } });
+    return new Map(cards.map(({ cardId, content }) => [cardId, content]));
   }
 
   async function callsOf(turn: Watched, document: Turn, at: At): Promise<TimedEvent[]> {
     const told: TimedEvent[] = [];
-    const calls = document.calls.filter(({ step_id }) => turn.steps.has(step_id) || isEnded(document)); // P3
-    const fresh = calls.filter(({ tool_call_id }) => !turn.calls.has(tool_call_id));
-    const numbers = turn.toolNumbers.of(fresh.map(({ tool_name }) => tool_name)); // P4
+    const calls = document.calls.filter(({ stepId }) => turn.steps.has(stepId) || isEnded(document)); // P3
+    const fresh = calls.filter(({ toolCallId }) => !turn.calls.has(toolCallId));
+    const numbers = turn.toolNumbers.of(fresh.map(({ toolName }) => toolName)); // P4
     for (const [n, call] of fresh.entries()) {
-      turn.calls.set(call.tool_call_id, firstSeen(numbers[n] ?? null));
+      turn.calls.set(call.toolCallId, firstSeen(numbers[n] ?? null));
     }
     for (const call of calls) {
-      const { tool_call_id, step_id } = call;
-      const seen = turn.calls.get(tool_call_id) ?? firstSeen();
+      const { toolCallId, stepId } = call;
+      const seen = turn.calls.get(toolCallId) ?? firstSeen();
       if (seen.isSettled) continue;
-      const step = turn.steps.get(step_id) ?? -1;
+      const step = turn.steps.get(stepId) ?? -1;
       const number = seen.number === null ? {} : { tool_number: seen.number };
-      const of = { ...aboutTurn(turn, document), tool: call.tool_name, ...number, tool_call_id };
+      const of = { ...aboutTurn(turn, document), tool: call.toolName, ...number, tool_call_id: toolCallId };
       if (fresh.includes(call)) {
-        told.push(at(call.created_at, RANK.called(step), { event: "call", ...of, status: "called" }));
+        told.push(at(call.createdAt, RANK.called(step), { event: "call", ...of, status: "called" }));
       }
-      if (call.wait_status === "waiting" && !isEnded(document)) {
-        const wait = waitOf(document, tool_call_id);
+      if (call.waitStatus === "waiting" && !isEnded(document)) {
+        const wait = waitOf(document, toolCallId);
         const facts = wait === undefined ? null : newFacts(seen, factsOf(wait, document));
-        const until = { deadline_at: wait?.deadline_at ?? call.deadline_at };
+        const until = { deadline_at: wait?.deadlineAt ?? call.deadlineAt };
         if (facts !== null) told.push(at(null, RANK.settled(step), { event: "wait", ...of, ...facts, ...until }));
       } else {
         seen.isSettled = true;
-        const status = call.result_status ?? call.wait_status;
+        const status = call.resultStatus ?? call.waitStatus;
         const event = { event: "call", ...of, status, elapsed_ms: elapsedMs(call), ...(await errorOf(call)) } as const;
-        told.push(at(call.received_at ?? document.ended_at, RANK.settled(step), event));
+        told.push(at(call.receivedAt ?? document.endedAt, RANK.settled(step), event));
       }
     }
     return told;
   }
 
-  async function errorOf({ result_status, result_card_id }: Call): Promise<{ error_code?: string }> {
-    if (result_status === "success" || result_card_id === null) return {};
-    const content = (await cardsOf([result_card_id])).get(result_card_id);
+  async function errorOf({ resultStatus, resultCardId }: Call): Promise<{ error_code?: string }> {
+    if (resultStatus === "success" || resultCardId === null) return {};
+    const content = (await cardsOf([resultCardId])).get(resultCardId);
     const error = isJsonObject(content) ? content.error : null;
     return isJsonObject(error) && typeof error.code === "string" ? { error_code: error.code } : {};
   }
@@ -214,22 +214,22 @@ export function createTurnProgress(
   function openOf({ document, calls, seen, number }: Watched): OpenItem[] {
     if (document === null || isEnded(document)) return [];
     const agent = numbered(agentOf(document), number);
-    const waiting = document.calls.filter(({ tool_call_id, wait_status }) => {
-      return wait_status === "waiting" && calls.has(tool_call_id);
+    const waiting = document.calls.filter(({ toolCallId, waitStatus }) => {
+      return waitStatus === "waiting" && calls.has(toolCallId);
     });
     const brief = (wait: Wait | undefined) => (wait === undefined ? null : briefOf(factsOf(wait, document)));
     if (waiting.length === 0) {
       return [{ agent, elapsed_ms: nowMs() - seen.sinceMs, reason: brief(waitsOf(document)[0]) ?? document.status }];
     }
-    return waiting.map(({ tool_call_id, tool_name, deadline_at }) => {
-      const wait = waitOf(document, tool_call_id);
-      const call = calls.get(tool_call_id);
+    return waiting.map(({ toolCallId, toolName, deadlineAt }) => {
+      const wait = waitOf(document, toolCallId);
+      const call = calls.get(toolCallId);
       return {
         agent,
-        tool: numbered(tool_name, call?.number),
+        tool: numbered(toolName, call?.number),
         elapsed_ms: nowMs() - (call?.sinceMs ?? nowMs()),
         reason: brief(wait) ?? "called",
-        deadline_at: wait?.deadline_at ?? deadline_at,
+        deadline_at: wait?.deadlineAt ?? deadlineAt,
       };
     });
   }
@@ -256,14 +256,14 @@ function aboutTurn({ turnId, number }: Watched, document: Turn): Pick<ProgressEv
 }
 
 /** Waits of calls are told with the call; that the turn is being worked on is no wait. */
-function isOfTurn({ code, tool_call_id }: Wait): boolean {
-  return tool_call_id === undefined && code !== "working" && code !== "children";
+function isOfTurn({ code, toolCallId }: Wait): boolean {
+  return toolCallId === undefined && code !== "working" && code !== "children";
 }
 
 function waitOf(turn: Turn, toolCallId: string): Wait | undefined {
-  return waitsOf(turn).find(({ tool_call_id }) => tool_call_id === toolCallId);
+  return waitsOf(turn).find((wait) => wait.toolCallId === toolCallId);
 }
 
-function elapsedMs({ created_at, received_at }: Call): number {
-  return received_at === null ? 0 : Math.max(0, Date.parse(received_at) - Date.parse(created_at));
+function elapsedMs({ createdAt, receivedAt }: Call): number {
+  return receivedAt === null ? 0 : Math.max(0, Date.parse(receivedAt) - Date.parse(createdAt));
 }

@@ -10,7 +10,7 @@ import { answerOf, deliverableText } from "./turn-answer.ts";
 import { agentOf, isEnded, reasonOf, waitsOf } from "./turn-document.ts";
 
 /** The list of the API has no names. */
-export type ListedTurn = TurnSummary & { readonly agent_name: string | null };
+export type ListedTurn = TurnSummary & { readonly agentName: string | null };
 
 const LABEL_WIDTH = 12;
 /** Of a column: enough to tell one turn from another. */
@@ -22,28 +22,28 @@ export function turnsTable(turns: readonly ListedTurn[]): Text {
   const rows = turns.map((turn) => ({
     agent: agentOf(turn),
     status: turn.status,
-    created: shortTime(turn.created_at),
-    took: turn.ended_at === null ? null : seconds(Date.parse(turn.ended_at) - Date.parse(turn.created_at)),
-    error: turn.error_code ?? null,
+    created: shortTime(turn.createdAt),
+    took: turn.endedAt === null ? null : seconds(Date.parse(turn.endedAt) - Date.parse(turn.createdAt)),
+    error: turn.errorCode ?? null,
     asked: briefly(turn.input ?? null),
-    turn: turn.agent_turn_id,
+    turn: turn.agentTurnId,
   }));
   return [{ rows, ids: ["turn"] }];
 }
 
 export function turnText(turn: Turn): Text {
-  const { error_code, error_message, parent_agent_turn_id, instance_key } = turn;
+  const { errorCode, errorMessage, parentAgentTurnId, instanceKey } = turn;
   const facts: [string, string | null | undefined][] = [
-    ["turn", turn.agent_turn_id],
+    ["turn", turn.agentTurnId],
     ["agent", agentOf(turn)],
-    ["instance", instance_key],
+    ["instance", instanceKey],
     ["status", turn.status],
-    ["started by", parent_agent_turn_id],
-    ["created", turn.created_at],
-    ["ended", turn.ended_at],
-    ["error", typeof error_code === "string" ? `${error_code}: ${error_message ?? "no reason was given"}` : null],
-    ["card", turn.deliverable_card_id],
-    ["trace", turn.trace_id],
+    ["started by", parentAgentTurnId],
+    ["created", turn.createdAt],
+    ["ended", turn.endedAt],
+    ["error", typeof errorCode === "string" ? `${errorCode}: ${errorMessage ?? "no reason was given"}` : null],
+    ["card", turn.deliverableCardId],
+    ["trace", turn.traceId],
   ];
   const head = facts.flatMap(([name, value]) =>
     value === null || value === undefined
@@ -54,16 +54,16 @@ export function turnText(turn: Turn): Text {
     ...(typeof turn.input === "string" ? [`asked\n${indented(turn.input)}\n\n`] : []),
     ...head,
     ...section("waits for", waitsOf(turn), (wait) => {
-      const reason = reasonOf(wait) + (wait.bounded_by === undefined ? "" : `; bounded by ${wait.bounded_by}`);
-      return { tool: wait.tool_name ?? null, until: wait.deadline_at ?? null, reason };
+      const reason = reasonOf(wait) + (wait.boundedBy === undefined ? "" : `; bounded by ${wait.boundedBy}`);
+      return { tool: wait.toolName ?? null, until: wait.deadlineAt ?? null, reason };
     }),
     ...section("calls", turn.calls, callRow),
     ...section("turns it started", turn.children, (child) => {
-      return { agent: agentOf(child), status: child.status, turn: child.agent_turn_id };
+      return { agent: agentOf(child), status: child.status, turn: child.agentTurnId };
     }),
-    ...section("what happened", turn.timeline, ({ at, kind, name, status, agent_turn_id }) => {
-      const child = turn.children.find((each) => each.agent_turn_id === agent_turn_id);
-      const after = seconds(Math.max(0, Date.parse(at) - Date.parse(turn.created_at)));
+    ...section("what happened", turn.timeline, ({ at, kind, name, status, agentTurnId }) => {
+      const child = turn.children.find((each) => each.agentTurnId === agentTurnId);
+      const after = seconds(Math.max(0, Date.parse(at) - Date.parse(turn.createdAt)));
       return { after, what: kind, name: child === undefined ? name : agentOf(child), status };
     }),
     isEnded(turn) ? `\ndeliverable\n${indented(deliverableText(answerOf(turn).deliverable))}` : "",
@@ -71,15 +71,14 @@ export function turnText(turn: Turn): Text {
 }
 
 function callRow(call: Call) {
-  const { tool_name, tool_call_id, wait_status, result_status, attempt, created_at, received_at, result_card_id } =
-    call;
+  const { toolName, toolCallId, waitStatus, resultStatus, attempt, createdAt, receivedAt, resultCardId } = call;
   return {
-    tool: tool_name,
-    status: result_status ?? wait_status,
+    tool: toolName,
+    status: resultStatus ?? waitStatus,
     attempt,
-    took: received_at === null ? null : seconds(Math.max(0, Date.parse(received_at) - Date.parse(created_at))),
-    card: result_card_id,
-    call: tool_call_id,
+    took: receivedAt === null ? null : seconds(Math.max(0, Date.parse(receivedAt) - Date.parse(createdAt))),
+    card: resultCardId,
+    call: toolCallId,
   };
 }
 

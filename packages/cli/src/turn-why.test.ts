@@ -7,7 +7,7 @@ const FLAGS = { project: "default", data: "./store" };
 const DEADLINE = "2026-01-02T04:00:00.000Z";
 
 function waiting(wait: Partial<Wait> & Pick<Wait, "code" | "says">) {
-  return openTurn({ waiting_for: [wait] });
+  return openTurn({ waitingFor: [wait] });
 }
 
 async function why(
@@ -25,7 +25,7 @@ it.each([
       code: "no_executor",
       says: `no executor of web has taken it, until ${DEADLINE} at the latest`,
       target: "web",
-      deadline_at: DEADLINE,
+      deadlineAt: DEADLINE,
     }),
     FLAGS,
     `The turn of planner has not ended: no executor of web has taken it, until ${DEADLINE} at the latest.`,
@@ -50,13 +50,13 @@ it.each([
     "tessera start BUNDLE --role kernel,worker,pmo,tools,api --data './my store' --project p",
   ],
   [
-    waiting({ code: "executor", says: "e1 is at work on it", deadline_at: DEADLINE }),
+    waiting({ code: "executor", says: "e1 is at work on it", deadlineAt: DEADLINE }),
     { project: "default", url: "http://h:1" },
     `The turn of planner has not ended: e1 is at work on it, until ${DEADLINE} at the latest.`,
     "tessera turns stop turn_1 --url http://h:1",
   ],
   [
-    turnOf({ status: "failed", error_code: "model_error", error_message: "no words" }),
+    turnOf({ status: "failed", errorCode: "model_error", errorMessage: "no words" }),
     FLAGS,
     "The turn of planner ended at 2026-01-02T03:04:07.500Z (failed), with model_error: no words.",
     "tessera turns show turn_1 --data ./store",
@@ -66,16 +66,16 @@ it.each([
 });
 
 it("follows turns that are waited for down to the one where the wait is, past those that have ended, never in a circle", async () => {
-  const child = { agent_id: "a", agent_name: "researcher", status: "suspended" as const };
+  const child = { agentId: "a", agentName: "researcher", status: "suspended" as const };
   const root = openTurn({
-    waiting_for: [{ code: "children", says: "1 of 2", agent_turn_ids: ["turn_2", "turn_3"] }],
+    waitingFor: [{ code: "children", says: "1 of 2", agentTurnIds: ["turn_2", "turn_3"] }],
     children: [
-      { ...child, agent_turn_id: "turn_2", status: "success" },
-      { ...child, agent_turn_id: "turn_3" },
+      { ...child, agentTurnId: "turn_2", status: "success" },
+      { ...child, agentTurnId: "turn_3" },
     ],
   });
-  const leaf = openTurn({ agent_turn_id: "turn_3", agent_name: "researcher" });
-  const working = { ...leaf, waiting_for: [{ code: "local_tool" as const, says: "its worker runs slow" }] };
+  const leaf = openTurn({ agentTurnId: "turn_3", agentName: "researcher" });
+  const working = { ...leaf, waitingFor: [{ code: "local_tool" as const, says: "its worker runs slow" }] };
   const told = await why(() => [root, working]);
   expect(told.sentence).toBe(
     "The turn of planner waits for the turn turn_3 of researcher, which has not ended: its worker runs slow.",
@@ -84,14 +84,14 @@ it("follows turns that are waited for down to the one where the wait is, past th
 
   const circle = {
     ...leaf,
-    waiting_for: [{ code: "queued_behind" as const, says: "behind", agent_turn_ids: ["turn_1"] }],
+    waitingFor: [{ code: "queued_behind" as const, says: "behind", agentTurnIds: ["turn_1"] }],
   };
   expect((await why(() => [root, circle])).found.path).toHaveLength(2);
 });
 
 it("tells first what somebody has to do something about", async () => {
   const turn = openTurn({
-    waiting_for: [
+    waitingFor: [
       { code: "executor", says: "e1 is at work" },
       { code: "no_executor", says: "no executor of web", target: "web" },
     ],
@@ -106,15 +106,16 @@ it("says that nobody works on a turn whose store no process holds, and how to go
 });
 
 it("says until when an executor counts as there, and what happens then", async () => {
-  const lease_until = "2026-01-02T03:05:00.000Z";
-  const wait = { code: "executor" as const, says: "e1 is at work on search__web", tool_call_id: "tc_1" };
-  const of = (effect: "read" | "once") => openTurn({ waiting_for: [wait], calls: [callOf({ effect, lease_until })] });
+  const leaseUntil = "2026-01-02T03:05:00.000Z";
+  const wait = { code: "executor" as const, says: "e1 is at work on search__web", toolCallId: "tc_1" };
+  const of = (effect: "read" | "once") =>
+    openTurn({ waitingFor: [wait], calls: [callOf({ effect, leaseUntil: leaseUntil })] });
   const told = "The turn of planner has not ended: e1 is at work on search__web; its lease runs until";
   expect((await why(() => [of("read")])).sentence).toBe(
-    `${told} ${lease_until}: if it is gone, the call is given out again then.`,
+    `${told} ${leaseUntil}: if it is gone, the call is given out again then.`,
   );
   expect((await why(() => [of("once")])).sentence).toBe(
-    `${told} ${lease_until}: if it is gone, nobody knows then what it did.`,
+    `${told} ${leaseUntil}: if it is gone, nobody knows then what it did.`,
   );
 });
 

@@ -48,7 +48,7 @@ export async function followWaits(client: Pick<Client, "getTurn">, project: stri
 }
 
 /** Y2 */
-export function mostTelling(turn: Pick<Turn, "waiting_for" | "calls">): Wait | null {
+export function mostTelling(turn: Pick<Turn, "waitingFor" | "calls">): Wait | null {
   const rank = ({ code }: Wait) => MOST_TELLING.indexOf(code);
   return waitsOf(turn).toSorted((a, b) => rank(a) - rank(b))[0] ?? null;
 }
@@ -61,9 +61,9 @@ async function openOne(
   wait: Wait | null,
   seen: ReadonlySet<string>,
 ): Promise<string | undefined> {
-  for (const turn of wait?.agent_turn_ids ?? []) {
+  for (const turn of wait?.agentTurnIds ?? []) {
     if (seen.has(turn)) continue;
-    const child = children.find(({ agent_turn_id }) => agent_turn_id === turn);
+    const child = children.find(({ agentTurnId }) => agentTurnId === turn);
     if (child === undefined ? !isEnded(await client.getTurn({ project, turn })) : isOpen(child.status)) return turn;
   }
   return undefined;
@@ -77,27 +77,27 @@ export function whySentence({ path, wait }: Why, isAbandoned: boolean): string {
   if (isEnded(asked)) return endedSentence(asked);
   const who = `The turn of ${agentOf(asked)}`;
   if (isAbandoned) return `${who} has not ended: no process holds its store, so nobody works on it.`; // Y3
-  const chain = behind.map((turn) => `the turn ${turn.agent_turn_id} of ${agentOf(turn)}`).join(", which waits for ");
+  const chain = behind.map((turn) => `the turn ${turn.agentTurnId} of ${agentOf(turn)}`).join(", which waits for ");
   const says = wait === null ? (last.why ?? `it is ${last.status}`) : reasonOf(wait);
-  const until = wait?.deadline_at === undefined ? "" : `, until ${wait.deadline_at} at the latest`;
+  const until = wait?.deadlineAt === undefined ? "" : `, until ${wait.deadlineAt} at the latest`;
   const ifGone = wait === null ? "" : leaseText(wait, last);
-  const bound = wait?.bounded_by === undefined ? "" : ` What bounds this wait: ${wait.bounded_by}.`;
+  const bound = wait?.boundedBy === undefined ? "" : ` What bounds this wait: ${wait.boundedBy}.`;
   if (chain === "") return `${who} has not ended: ${says}${until}${ifGone}.${bound}`;
   return `${who} waits for ${chain}, which has not ended: ${says}${until}${ifGone}.${bound}`;
 }
 
 /** Whether an executor is still there, nobody knows before its lease is over. */
-function leaseText({ code, tool_call_id }: Wait, { calls }: Turn): string {
-  const call = calls.find((each) => each.tool_call_id === tool_call_id);
-  if (code !== "executor" || call === undefined || call.lease_until === null) return "";
+function leaseText({ code, toolCallId }: Wait, { calls }: Turn): string {
+  const call = calls.find((each) => each.toolCallId === toolCallId);
+  if (code !== "executor" || call === undefined || call.leaseUntil === null) return "";
   const then = call.effect === "once" ? "nobody knows then what it did" : "the call is given out again then";
-  return `; its lease runs until ${call.lease_until}: if it is gone, ${then}`;
+  return `; its lease runs until ${call.leaseUntil}: if it is gone, ${then}`;
 }
 
 function endedSentence(turn: Turn): string {
-  const { status, error_code, error_message, ended_at } = turn;
-  const error = typeof error_code === "string" ? `, with ${error_code}: ${error_message ?? "no reason was given"}` : "";
-  return `The turn of ${agentOf(turn)} ended at ${ended_at} (${status})${error}.`;
+  const { status, errorCode, errorMessage, endedAt } = turn;
+  const error = typeof errorCode === "string" ? `, with ${errorCode}: ${errorMessage ?? "no reason was given"}` : "";
+  return `The turn of ${agentOf(turn)} ended at ${endedAt} (${status})${error}.`;
 }
 
 export interface NextCommand {
@@ -115,7 +115,7 @@ export function nextCommand(
   env: Terminal["env"] = {},
 ): NextCommand {
   const last = path.at(-1);
-  const turnId = last?.agent_turn_id ?? "";
+  const turnId = last?.agentTurnId ?? "";
   const command = (...words: string[]) => ["tessera", ...words, ...storeWords(flags, env)].join(" ");
   if (last === undefined || isEnded(last)) return { says: "See what it did", command: command("turns show", turnId) };
   if (isAbandoned) return { says: "Let it go on", command: command("run BUNDLE --resume") }; // Y3
@@ -140,12 +140,12 @@ export function nextCommand(
       return { says, command: ["tessera start BUNDLE --role kernel,worker,pmo,tools,api", ...place].join(" ") };
     }
     case "queued_behind": {
-      const ahead = wait.agent_turn_ids?.[0];
+      const ahead = wait.agentTurnIds?.[0];
       const words = ahead === undefined ? ["turns ls --status active"] : ["turns stop", ahead];
       return { says: "Wait, or stop the turn before it", command: command(...words) };
     }
     default: {
-      const until = wait?.deadline_at === undefined ? "" : ` until ${wait.deadline_at}`;
+      const until = wait?.deadlineAt === undefined ? "" : ` until ${wait.deadlineAt}`;
       return { says: `Wait${until}, or stop it`, command: command("turns stop", turnId) };
     }
   }

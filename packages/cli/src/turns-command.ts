@@ -1,6 +1,6 @@
 // tessera turns ls, show, why, stop: the turns of a project.
 
-import type { Agent, Client, Turn, TurnSummary } from "@tessera/client";
+import { type Agent, type Client, type Turn, type TurnSummary, wireDocument } from "@tessera/client";
 import { agentsOf, nameOf } from "./agents-command.ts";
 import { itemsOf } from "./all-pages.ts";
 import { isNotFound } from "./api-failure.ts";
@@ -56,9 +56,13 @@ export async function turnsLsCommand(flags: TurnsLsFlags, terminal: Terminal): P
     });
     return { turns, hasMore };
   });
-  if (flags.json === true)
-    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, turns, has_more: hasMore })}\n`);
-  else if (turns.length > 0) {
+  if (flags.json === true) {
+    const listed = turns.map(({ agentName, ...turn }) => ({
+      ...wireDocument("TurnSummary", turn),
+      agent_name: agentName,
+    }));
+    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, turns: listed, has_more: hasMore })}\n`);
+  } else if (turns.length > 0) {
     terminal.out(turnsTable(turns));
     if (hasMore) terminal.err(`  there are more: --limit N, or --all\n`);
   } else {
@@ -80,23 +84,21 @@ async function listTurns(
   limit: number,
 ): Promise<{ turns: ListedTurn[]; hasMore: boolean }> {
   const agents = await agentsOf(client, project);
-  const names = new Map(agents.map((each) => [each.agent_id, nameOf(each)]));
+  const names = new Map(agents.map((each) => [each.agentId, nameOf(each)]));
   const wanted = agent === undefined ? [undefined] : agents.filter((each) => isCalled(each, agent)).map(idOf);
   const filter = status === undefined ? {} : { status };
   const lists = [];
-  for (const agent_id of wanted) {
-    lists.push(
-      await firstTurns(client, { project, ...filter, ...(agent_id === undefined ? {} : { agent_id }) }, limit),
-    );
+  for (const agentId of wanted) {
+    lists.push(await firstTurns(client, { project, ...filter, ...(agentId === undefined ? {} : { agentId }) }, limit));
   }
-  const all = lists.flatMap(({ turns }) => turns).toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1));
-  const turns = all.slice(0, limit).map((turn) => ({ ...turn, agent_name: names.get(turn.agent_id) ?? null }));
+  const all = lists.flatMap(({ turns }) => turns).toSorted((a, b) => (a.createdAt < b.createdAt ? 1 : -1));
+  const turns = all.slice(0, limit).map((turn) => ({ ...turn, agentName: names.get(turn.agentId) ?? null }));
   return { turns, hasMore: all.length > limit || lists.some(({ hasMore }) => hasMore) };
 }
 
 async function firstTurns(
   client: Client,
-  order: { readonly project: string; readonly status?: (typeof TURN_STATUSES)[number]; readonly agent_id?: string },
+  order: { readonly project: string; readonly status?: (typeof TURN_STATUSES)[number]; readonly agentId?: string },
   limit: number,
 ): Promise<{ turns: TurnSummary[]; hasMore: boolean }> {
   const turns: TurnSummary[] = [];
@@ -107,41 +109,43 @@ async function firstTurns(
       ...(cursor === undefined ? {} : { cursor }),
     });
     turns.push(...itemsOf(page, "turns"));
-    cursor = page.next_cursor ?? null;
+    cursor = page.nextCursor ?? null;
     if (turns.length >= limit) return { turns, hasMore: cursor !== null };
   }
   return { turns, hasMore: false };
 }
 
 function isCalled(agent: Agent, wanted: string): boolean {
-  return agent.agent_id === wanted || nameOf(agent) === wanted;
+  return agent.agentId === wanted || nameOf(agent) === wanted;
 }
 
-function idOf({ agent_id }: Agent): string {
-  return agent_id;
+function idOf({ agentId }: Agent): string {
+  return agentId;
 }
 
 export async function turnsShowCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const turn = await withApi(flags, terminal, ({ client }) => findTurn(client, flags, given));
-  terminal.out(flags.json === true ? `${JSON.stringify({ ok: true, turn })}\n` : turnText(turn));
+  terminal.out(
+    flags.json === true ? `${JSON.stringify({ ok: true, turn: wireDocument("Turn", turn) })}\n` : turnText(turn),
+  );
   return EXIT.ok;
 }
 
 export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const { why, isAbandoned, isShared } = await withApi(flags, terminal, async ({ client, reached, isAbandoned }) => {
-    const { agent_turn_id } = await findTurn(client, flags, given);
+    const { agentTurnId } = await findTurn(client, flags, given);
     const isShared = reached === "own" && !isAbandoned;
-    return { why: await followWaits(client, flags.project, agent_turn_id), isAbandoned, isShared };
+    return { why: await followWaits(client, flags.project, agentTurnId), isAbandoned, isShared };
   });
   const because = whySentence(why, isAbandoned);
   const { says, command } = nextCommand(why, flags, isAbandoned, isShared, terminal.env);
   if (flags.json === true) {
     const { path, wait } = why;
     const [asked] = path;
-    const facts = { agent_turn_id: asked?.agent_turn_id, status: asked?.status, why: because, next: says, command };
-    terminal.out(
-      `${JSON.stringify({ ok: true, ...facts, path: path.map(({ agent_turn_id }) => agent_turn_id), wait })}\n`,
-    );
+    const facts = { agent_turn_id: asked?.agentTurnId, status: asked?.status, why: because, next: says, command };
+    const last = wait === null ? null : wireDocument("Wait", wait);
+    const followed = path.map(({ agentTurnId }) => agentTurnId);
+    terminal.out(`${JSON.stringify({ ok: true, ...facts, path: followed, wait: last })}\n`);
   } else terminal.out([sentence(because), labelled("what to do", `${says}: `, { whole: command })]);
   return EXIT.ok;
 }
@@ -154,13 +158,13 @@ export async function turnsStopCommand(given: string, flags: TurnsStopFlags, ter
   const stopped = await withApi(flags, terminal, async ({ client }) =>
     client.stopTurn({
       project: flags.project,
-      turn: (await findTurn(client, flags, given)).agent_turn_id,
+      turn: (await findTurn(client, flags, given)).agentTurnId,
       body: reason === undefined ? {} : { reason },
     }),
   );
-  const { agent_turn_id, was } = stopped;
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, ...stopped })}\n`);
-  else terminal.out(`stopped ${agent_turn_id}${was === undefined ? "" : `, which was ${was}`}\n`);
+  const { agentTurnId, was } = stopped;
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, ...wireDocument("StoppedTurn", stopped) })}\n`);
+  else terminal.out(`stopped ${agentTurnId}${was === undefined ? "" : `, which was ${was}`}\n`);
   return EXIT.ok;
 }
 
@@ -176,7 +180,7 @@ export async function findTurn(client: Client, flags: ApiFlags, pasted: string):
   const turns = await listOfProject(project, async () => [
     ...itemsOf(await client.listTurns({ project, limit: PAGE_MAX }), "turns"),
   ]);
-  const ids = turns.map(({ agent_turn_id }) => agent_turn_id);
+  const ids = turns.map(({ agentTurnId }) => agentTurnId);
   const fits = given.length < PART_CHARS_MIN ? [] : ids.filter((id) => id.startsWith(given) || id.endsWith(given));
   const [only] = fits;
   if (fits.length === 1 && only !== undefined) return await client.getTurn({ project, turn: only });

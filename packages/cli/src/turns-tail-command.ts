@@ -29,7 +29,7 @@ export async function turnsTailCommand(given: string, flags: TurnsTailFlags, ter
   void terminal.stopped().then(() => interrupt.abort());
   return await withApi(flags, terminal, async (api) => {
     const turn = await findTurn(api.client, flags, given);
-    const turnId = turn.agent_turn_id;
+    const turnId = turn.agentTurnId;
     const isIdle = api.isAbandoned && !isEnded(turn); // T4
     const until = isIdle ? 0 : waitSeconds === null ? null : api.clock.monotonicMs() + waitSeconds * 1_000;
     const watch = openWatch(api, { flags, terminal, until, signal: interrupt.signal });

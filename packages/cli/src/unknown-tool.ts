@@ -10,8 +10,8 @@ export function unknownTool(name: string, project: string, known: readonly strin
   return errorWithTodo("not_found", message, todoFor(name, known));
 }
 
-export function namesOf(tools: readonly Readonly<Record<string, unknown>>[]): string[] {
-  return tools.map(({ tool_name }) => String(tool_name));
+export function namesOf(tools: readonly { readonly toolName: string }[]): string[] {
+  return tools.map(({ toolName }) => toolName);
 }
 
 function todoFor(name: string, known: readonly string[]): string {

@@ -42,7 +42,7 @@ it("ends with the turn, and answers what it delivered", async () => {
   let turn = openTurn();
   const { clock, watched } = watch(() => [turn]);
   await clock.advance(2_000);
-  turn = turnOf({ deliverable: { card_id: "c", text: "done" } });
+  turn = turnOf({ deliverable: { cardId: "c", text: "done" } });
   await clock.advance(1_000);
   expect(await watched).toMatchObject({ answers: [{ status: "success", deliverable: "done" }], open: [] });
   expect(clock.pending).toBe(0);
@@ -113,7 +113,7 @@ it("finds a holder again that has started anew, with another address and another
   await clock.advance(500);
   isGone = true;
   await clock.advance(5_000);
-  turn = turnOf({ deliverable: { card_id: "c", text: "done" } });
+  turn = turnOf({ deliverable: { cardId: "c", text: "done" } });
   await clock.advance(1_000);
   expect(await watched).toMatchObject({ answers: [{ status: "success", deliverable: "done" }] });
   expect(printed.err).toContain("the server answers again\n");
@@ -122,7 +122,7 @@ it("finds a holder again that has started anew, with another address and another
 });
 
 it("marks what had happened before anybody watched; a turn that was open has ended since", async () => {
-  const calls = [callOf({ wait_status: "applied", result_status: "success" })];
+  const calls = [callOf({ waitStatus: "applied", resultStatus: "success" })];
   const tail = watch(() => [turnOf({ calls })], { past: "any" });
   await tail.watched;
   expect(tail.printed.err.split("\n").filter((line) => line.startsWith(" earlier  planner "))).toHaveLength(4);
@@ -130,9 +130,9 @@ it("marks what had happened before anybody watched; a turn that was open has end
   await resumed.watched;
   expect(resumed.printed.err.match(/^ earlier /gm)).toHaveLength(3);
   expect(resumed.printed.err).toMatch(/^ +0\.00 s {2}planner {7}turn {2}success$/m);
-  const child = { agent_turn_id: "turn_2", agent_id: "a", agent_name: "cook", tool_call_id: "tc_1" };
+  const child = { agentTurnId: "turn_2", agentId: "a", agentName: "cook", toolCallId: "tc_1" };
   const parent = turnOf({ calls, children: [{ ...child, status: "success" }] });
-  const withChild = watch(() => [parent, turnOf({ agent_turn_id: "turn_2", agent_name: "cook" })], { past: "open" });
+  const withChild = watch(() => [parent, turnOf({ agentTurnId: "turn_2", agentName: "cook" })], { past: "open" });
   await withChild.watched;
   expect(withChild.printed.err).toMatch(/^ earlier {2}cook {10}turn {2}success$/m);
   const fresh = watch(() => [turnOf({ calls })]);

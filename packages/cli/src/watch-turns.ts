@@ -130,7 +130,7 @@ export function openWatch(
           const documents = turnIds.map((turnId) => ({ turnId, document: progress.document(turnId) }));
           const ended = documents.flatMap(({ document }) => (document !== null && isEnded(document) ? [document] : []));
           if (ended.length === turnIds.length || signal.aborted || (until !== null && nowMs() >= until)) {
-            const done = new Set(ended.map(({ agent_turn_id }) => agent_turn_id));
+            const done = new Set(ended.map(({ agentTurnId }) => agentTurnId));
             return { answers: ended.map(answerOf), open: turnIds.filter((turnId) => !done.has(turnId)) };
           }
           printer.draw(progress.open());

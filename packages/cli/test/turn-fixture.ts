@@ -7,58 +7,58 @@ type Change = { readonly [K in keyof Turn]?: Turn[K] };
 /** A turn of the planner that has ended well, unless the test says otherwise. */
 export function turnOf(change: Change = {}): Turn {
   return {
-    agent_turn_id: "turn_1",
-    agent_id: "agent_1",
-    agent_name: "planner",
-    instance_key: "default",
-    channel_id: "public",
+    agentTurnId: "turn_1",
+    agentId: "agent_1",
+    agentName: "planner",
+    instanceKey: "default",
+    channelId: "public",
     status: "success",
-    trace_id: "0".repeat(31).concat("1"),
-    recursion_depth: 0,
-    parent_agent_turn_id: null,
-    deliverable_card_id: null,
-    error_code: null,
-    error_message: null,
+    traceId: "0".repeat(31).concat("1"),
+    recursionDepth: 0,
+    parentAgentTurnId: null,
+    deliverableCardId: null,
+    errorCode: null,
+    errorMessage: null,
     input: "pack for Lisbon",
-    turn_number: 1,
-    conversation_from: 1,
-    created_at: "2026-01-02T03:04:05.000Z",
-    ended_at: "2026-01-02T03:04:07.500Z",
-    waiting_for: [],
+    turnNumber: 1,
+    conversationFrom: 1,
+    createdAt: "2026-01-02T03:04:05.000Z",
+    endedAt: "2026-01-02T03:04:07.500Z",
+    waitingFor: [],
     deliverable: null,
     steps: [],
-    steps_cut: false,
+    stepsCut: false,
     calls: [],
     children: [],
     timeline: [],
-    timeline_cut: false,
+    timelineCut: false,
     ...change,
   };
 }
 
 /** A turn that has not ended. */
 export function openTurn(change: Change = {}): Turn {
-  return turnOf({ status: "suspended", ended_at: null, ...change });
+  return turnOf({ status: "suspended", endedAt: null, ...change });
 }
 
 export function callOf(change: { readonly [K in keyof Turn["calls"][number]]?: Turn["calls"][number][K] } = {}) {
   return {
-    tool_call_id: "tc_1",
-    step_id: "step_1",
-    tool_name: "search__web",
-    target_subject: "cg.v1r4.p.c.cmd.tool.search.web",
+    toolCallId: "tc_1",
+    stepId: "step_1",
+    toolName: "search__web",
+    targetSubject: "cg.v1r4.p.c.cmd.tool.search.web",
     effect: "read" as const,
-    wait_status: "waiting" as const,
+    waitStatus: "waiting" as const,
     attempt: 1,
-    claimed_by: null,
-    lease_until: null,
-    deadline_at: "2026-01-02T04:00:00.000Z",
-    settled_by: null,
-    result_card_id: null,
-    result_status: null,
-    created_at: "2026-01-02T03:04:05.000Z",
-    received_at: null,
-    applied_at: null,
+    claimedBy: null,
+    leaseUntil: null,
+    deadlineAt: "2026-01-02T04:00:00.000Z",
+    settledBy: null,
+    resultCardId: null,
+    resultStatus: null,
+    createdAt: "2026-01-02T03:04:05.000Z",
+    receivedAt: null,
+    appliedAt: null,
     ...change,
   };
 }
@@ -67,20 +67,18 @@ export function callOf(change: { readonly [K in keyof Turn["calls"][number]]?: T
 export function clientOfTurns(turns: () => readonly Turn[], cards: Readonly<Record<string, object>> = {}): Client {
   const stub = {
     getTurn: async ({ turn }: { turn: string }) => {
-      const found = turns().find(({ agent_turn_id }) => agent_turn_id === turn);
+      const found = turns().find(({ agentTurnId }) => agentTurnId === turn);
       if (found !== undefined) return found;
       throw new ApiError("there is no such turn", { status: 404, code: "not_found", requestId: "r" });
     },
-    listTurns: async () => ({ turns: turns(), next_cursor: null }),
+    listTurns: async () => ({ turns: turns(), nextCursor: null }),
     listSteps: async () => ({
-      steps: turns().flatMap(({ steps }) =>
-        steps.map(({ step_id }) => ({ step_id, thought_card_id: `of_${step_id}` })),
-      ),
-      next_cursor: null,
+      steps: turns().flatMap(({ steps }) => steps.map(({ stepId }) => ({ stepId, thoughtCardId: `of_${stepId}` }))),
+      nextCursor: null,
     }),
-    readCards: async ({ body }: { body: { card_ids: string[] } }) => ({
-      cards: body.card_ids.flatMap((card_id) =>
-        cards[card_id] === undefined ? [] : [{ card_id, content: cards[card_id] }],
+    readCards: async ({ body }: { body: { cardIds: string[] } }) => ({
+      cards: body.cardIds.flatMap((cardId) =>
+        cards[cardId] === undefined ? [] : [{ cardId, content: cards[cardId] }],
       ),
     }),
     async *streamEvents({ signal }: { signal: AbortSignal }) {

@@ -49,8 +49,8 @@ describe("reading", () => {
         limit: 1,
         ...(cursor === null ? {} : { cursor }),
       });
-      for (const { agent_id } of page.agents) agents.add(agent_id);
-      cursor = page.next_cursor;
+      for (const { agentId: agent_id } of page.agents) agents.add(agent_id);
+      cursor = page.nextCursor;
     } while (cursor !== null);
     expect(agents.size).toBeGreaterThanOrEqual(2);
   });
@@ -99,7 +99,7 @@ describe("following a turn", () => {
     const [one] = await fixture.suspended();
     const seen: number[] = [];
     const follow = async (after: number, count: number) => {
-      const order = { project: PROJECT, agent_turn_id: one?.agent_turn_id ?? "", after };
+      const order = { project: PROJECT, agentTurnId: one?.agent_turn_id ?? "", after };
       for await (const { data, id } of client.streamEvents(order)) {
         expect(id).toBe(String(data.seq));
         seen.push(data.seq);
@@ -119,7 +119,7 @@ describe("following a turn", () => {
     const patient = createClient({ url: fixture.server.url, apiKey: fixture.keys.admin ?? "", timers: polls });
     const wait = patient.waitForTurn({ project: PROJECT, turn });
     await client.stopTurn({ project: PROJECT, turn, body: {} });
-    expect(await wait).toMatchObject({ agent_turn_id: turn, status: "canceled", ended_at: expect.any(String) });
+    expect(await wait).toMatchObject({ agentTurnId: turn, status: "canceled", endedAt: expect.any(String) });
   });
 
   it("looks again and again where events do not come through", async () => {
@@ -149,7 +149,7 @@ describe("following a turn", () => {
     };
     const hasty = createClient({ url: fixture.server.url, apiKey: fixture.keys.admin ?? "", timers: late });
     const turn = await hasty.waitForTurn({ project: PROJECT, turn: one?.agent_turn_id ?? "", timeoutMs: 90_000 });
-    expect(turn).toMatchObject({ ended_at: null, status: "suspended" });
+    expect(turn).toMatchObject({ endedAt: null, status: "suspended" });
   });
 
   it("ends with the reason of whoever aborts the wait", async () => {

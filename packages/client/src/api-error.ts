@@ -1,39 +1,67 @@
 // What every method of the client throws when it did not work out.
 //
-//   E1. `code` is one of the error catalogue (docs/reference/errors.md); the list is open.
+//   E1. `code` is one of the error catalogue of this version. A code that a newer server may have is told by the code of its
+//       status, and kept in `details.error_code`.
 //   E2. `status` 0 says that no answer of the API came: wrong address, nobody there, too late. Whether the request was carried
 //       out is then unknown.
 //   E3. No message holds the key.
 
-import type { ErrorCode } from "@tessera/protocol/error-catalogue";
+import { type ErrorCode, type ErrorDetails, isErrorCode, TesseraError } from "@tessera/protocol/errors";
 
+/** What an {@link ApiError} is made of, besides its message. */
 export interface ApiErrorFields {
-  /** Of the answer, or 0 (E2). */
+  /** HTTP status of the answer, or 0 where none came. */
   readonly status: number;
-  readonly code: ErrorCode | (string & {});
+  /** One of the error catalogue. */
+  readonly code: ErrorCode;
   /** What the server added: the field at fault, the mistakes of a document. */
-  readonly detail?: unknown;
-  /** For the logs of the server. */
+  readonly details?: ErrorDetails;
+  /** Names the request in the logs of the server. */
   readonly requestId?: string | null;
   /** How long the server asks to wait before the next try. */
   readonly retryAfterMs?: number | null;
+  /** What was thrown on the way: a failure of the connection, an answer that is no JSON. */
   readonly cause?: unknown;
 }
 
-export class ApiError extends Error {
+const brand = Symbol.for("tessera.api-error");
+
+/**
+ * What a method of the client throws: a {@link TesseraError} that also knows the answer of the server. `code` says what
+ * happened, as everywhere in Tessera; `status` 0 says that no answer came, and whether the request was carried out is unknown.
+ *
+ * ```ts
+ * import { ApiError, createClient } from "@tessera/client";
+ *
+ * const client = createClient({ url: "http://127.0.0.1:8099" });
+ * try {
+ *   await client.getTurn({ project: "default", turn: "turn_1" });
+ * } catch (error) {
+ *   if (!ApiError.is(error) || error.code !== "not_found") throw error;
+ *   console.error(`there is no such turn (request ${error.requestId})`);
+ * }
+ * ```
+ */
+export class ApiError extends TesseraError {
+  readonly [brand] = true;
   override readonly name = "ApiError";
+  /** HTTP status of the answer, or 0 where none came: wrong address, nobody there, too late. */
   readonly status: number;
-  readonly code: ErrorCode | (string & {});
-  readonly detail: unknown;
+  /** Names the request in the logs of the server; null where no answer of Tessera came. */
   readonly requestId: string | null;
+  /** How long the server asks to wait before the next try; null where it does not. */
   readonly retryAfterMs: number | null;
+
   constructor(message: string, fields: ApiErrorFields) {
-    super(message, fields.cause === undefined ? {} : { cause: fields.cause });
+    super(fields.code, message, fields);
     this.status = fields.status;
-    this.code = fields.code;
-    this.detail = fields.detail ?? null;
     this.requestId = fields.requestId ?? null;
     this.retryAfterMs = fields.retryAfterMs ?? null;
+  }
+
+  /** Whether something that was thrown is an error of a client, also of another installed copy. Never throws itself. */
+  static override is(error: unknown): error is ApiError {
+    return TesseraError.is(error) && brand in error;
   }
 }
 
@@ -65,13 +93,22 @@ export function errorOfAnswer(response: Response, text: string, asked: string): 
     requestId: textOr(problem?.request_id, response.headers.get("x-request-id")),
     retryAfterMs: retryAfterOf(response),
   };
+  const codeOfStatus = CODE_OF_STATUS[status] ?? (status >= 500 ? "internal_error" : "bad_request");
   if (problem !== null && typeof problem.error_code === "string") {
-    const message = textOr(problem.error_message, textOr(problem.detail, problem.error_code)) as string;
-    return new ApiError(message, { ...common, code: problem.error_code, detail: problem.error_detail });
+    const { error_code } = problem;
+    const message = textOr(problem.error_message, textOr(problem.detail, error_code)) as string;
+    const details = detailsOf(problem.error_detail);
+    if (isErrorCode(error_code)) return new ApiError(message, { ...common, code: error_code, details });
+    return new ApiError(message, { ...common, code: codeOfStatus, details: { ...details, error_code } }); // E1
   }
-  const code = CODE_OF_STATUS[status] ?? (status >= 500 ? "internal_error" : "bad_request");
   const hint = problem === null ? "; is this the address of a Tessera API?" : "";
-  return new ApiError(`${asked} was answered with status ${status}${hint}`, { ...common, code, detail: problem });
+  const message = `${asked} was answered with status ${status}${hint}`;
+  return new ApiError(message, { ...common, code: codeOfStatus, details: problem ?? {} });
+}
+
+function detailsOf(detail: unknown): ErrorDetails {
+  if (detail === undefined || detail === null) return {};
+  return typeof detail === "object" && !Array.isArray(detail) ? (detail as ErrorDetails) : { detail };
 }
 
 /** Seconds; the other form, a date, would need the server's clock and is left out. */

@@ -17,9 +17,11 @@ type MethodOf<Id extends keyof Operations> = Table[Id]["answer"] extends "events
   ? (call: Operations[Id]["arguments"] & StreamOptions) => AsyncIterable<StreamedEvent<Operations[Id]["answer"]>>
   : Method<Operations[Id]["arguments"], Operations[Id]["answer"]>;
 
+/** One method for each operation of the API. */
 export type OperationMethods = { readonly [Id in keyof Operations]: MethodOf<Id> };
 
+/** What {@link createClient} makes: a method for each operation of the API. Every one of them rejects with an {@link ApiError}. */
 export interface Client extends OperationMethods {
-  /** Resolves with the turn when it has ended, or as it is when the time has run out (`ended_at` is null then). */
+  /** Resolves with the turn when it has ended, or as it is when the time has run out (`endedAt` is null then). */
   waitForTurn(wait: TurnWait): Promise<Turn>;
 }

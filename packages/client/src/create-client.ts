@@ -11,24 +11,46 @@ import { type Timers, webTimers } from "./timers.ts";
 import { waitForTurn } from "./wait-for-turn.ts";
 import { timeoutFor } from "./waiting-time.ts";
 
+/** What {@link createClient} takes. */
 export interface ClientOptions {
   /** Where the API is: `http://127.0.0.1:8099`. A path in front of the API's own is kept. */
   readonly url: string;
-  /** Absent: only what anybody may ask for, e.g. `getHealth`. */
+  /** Proves who asks. Absent: only what anybody may ask for, e.g. `getHealth`. */
   readonly apiKey?: string;
-  /** Default: the global one. */
+  /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
   /** How often a call that is safe to repeat is tried again. Default 2. */
   readonly retries?: number;
   /** For each call with its repetitions. Default one minute; a call that asks the server to wait for longer has that time and more. */
   readonly timeoutMs?: number;
-  /** For tests. */
+  /** Measures pauses and time limits; for tests. Default: those of the platform. */
   readonly timers?: Timers;
 }
 
 const RETRIES = 2;
 const TIMEOUT_MS = 60_000;
 
+/**
+ * A client of one server, with a method for each operation of its API. Nothing is sent before a method is called.
+ *
+ * ```ts
+ * import { createClient } from "@tessera/client";
+ *
+ * const client = createClient({ url: "http://127.0.0.1:8099", apiKey: "tsk_…" });
+ * const { agentTurnId } = await client.enqueueTurn({
+ *   project: "default",
+ *   body: { agent: "planner", input: "Porto" },
+ *   idempotencyKey: "order-17",
+ * });
+ * const turn = await client.waitForTurn({ project: "default", turn: agentTurnId, timeoutMs: 60_000 });
+ * console.log(turn.status, turn.deliverable);
+ * ```
+ *
+ * Arguments and answers have the spelling of TypeScript (`agentTurnId`); on the wire it is `agent_turn_id`. What the API leaves
+ * open keeps its keys: arguments and results of tools, content of cards, metadata.
+ *
+ * @throws {ApiError} `bad_request` where the URL or the key cannot be one
+ */
 export function createClient(options: ClientOptions): Client {
   const world = openWorld(options);
   const methods = createMethods(world, OPERATIONS) as unknown as OperationMethods;
@@ -71,7 +93,11 @@ function streamMethod(world: SendWorld, id: string, spec: OperationSpec) {
   return (call: CallArguments = {}): AsyncIterable<unknown> => {
     const { signal, onOpen, onReconnect, ...args } = call;
     const { after: _, ...rest } = args;
-    const requests = { first: prepareRequest(id, spec, args), next: prepareRequest(id, spec, rest) };
+    const requests = {
+      first: prepareRequest(id, spec, args),
+      next: prepareRequest(id, spec, rest),
+      shape: spec.answerShape,
+    };
     return streamEvents(world, requests, { signal, onOpen, onReconnect } as never);
   };
 }

@@ -7,20 +7,26 @@
 
 import { ApiError, errorOfAnswer } from "./api-error.ts";
 import { describe, exchange, unreachable } from "./connection.ts";
+import { SHAPES } from "./operations.gen.ts";
 import type { PreparedRequest } from "./request.ts";
 import type { SendWorld } from "./send.ts";
 import { createSseParser, type SseEvent } from "./sse-parser.ts";
 import { backoffMs, pause, type Timers } from "./timers.ts";
+import { fromWire, type WireShape } from "./wire-form.ts";
 
+/** One event of a stream. */
 export interface StreamedEvent<T> {
   /** Where the next connection goes on. */
   readonly id: string;
+  /** Its kind on the stream. */
   readonly event: string;
+  /** What happened. */
   readonly data: T;
 }
 
+/** What a method that streams takes besides the operation's own arguments. */
 export interface StreamOptions {
-  /** Ends the stream (V1). */
+  /** Ends the stream. */
   readonly signal?: AbortSignal;
   /** Called when a connection stands: what happens from now on is in it. */
   readonly onOpen?: () => void;
@@ -33,10 +39,18 @@ const IDLE_MS = 60_000;
 const BACKOFF = { firstMs: 500, maxMs: 15_000 };
 const EVENT_STREAM = "text/event-stream";
 
-/** `first` is the request without Last-Event-ID; `next` the same without where to begin. */
+export interface StreamRequests {
+  /** Without Last-Event-ID. */
+  readonly first: PreparedRequest;
+  /** The same without where to begin. */
+  readonly next: PreparedRequest;
+  /** Of an event. */
+  readonly shape?: WireShape | undefined;
+}
+
 export async function* streamEvents<T>(
   world: SendWorld,
-  { first, next }: { readonly first: PreparedRequest; readonly next: PreparedRequest },
+  { first, next, shape }: StreamRequests,
   options: StreamOptions,
 ): AsyncGenerator<StreamedEvent<T>, void, undefined> {
   const { connection, timers } = world;
@@ -68,7 +82,7 @@ export async function* streamEvents<T>(
         if (piece.done) break;
         failures = 0;
         idle.heard();
-        for (const event of parser.push(piece.value)) yield eventOf<T>(event, describe(connection, request));
+        for (const event of parser.push(piece.value)) yield eventOf<T>(event, shape, describe(connection, request));
       }
     } catch (caught) {
       if (asked.aborted) return; // V1
@@ -102,9 +116,9 @@ function bodyOf(response: Response, asked: string): ReadableStreamDefaultReader<
   throw new ApiError(message, { status: response.status, code: "protocol_violation" });
 }
 
-function eventOf<T>({ id, event, data }: SseEvent, asked: string): StreamedEvent<T> {
+function eventOf<T>({ id, event, data }: SseEvent, shape: WireShape | undefined, asked: string): StreamedEvent<T> {
   try {
-    return { id, event, data: JSON.parse(data) as T };
+    return { id, event, data: fromWire(JSON.parse(data), shape, SHAPES) as T };
   } catch (cause) {
     throw new ApiError(`${asked} sent an event that is not JSON`, { status: 200, code: "protocol_violation", cause });
   }

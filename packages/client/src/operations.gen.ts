@@ -1,120 +1,121 @@
 // Generated from docs/reference/openapi.json by scripts/generate.ts. Do not edit.
 
 import type { OperationSpec } from "./operation-spec.ts";
+import type { WireShapes } from "./wire-form.ts";
 
 export type Agent = {
-  readonly project_id: string;
-  readonly agent_id: string;
-  readonly profile_box_id: string | null;
-  readonly worker_target: string;
+  readonly projectId: string;
+  readonly agentId: string;
+  readonly profileBoxId: string | null;
+  readonly workerTarget: string;
   readonly tags: readonly string[];
-  readonly display_name: string | null;
-  readonly owner_agent_id: string | null;
+  readonly displayName: string | null;
+  readonly ownerAgentId: string | null;
   readonly status: "active" | "inactive";
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
-  readonly last_seen_at: string | null;
+  readonly createdAt: string;
+  readonly lastSeenAt: string | null;
 };
 
 export type ApiKey = {
-  readonly key_id: string;
-  readonly project_id: string | null;
+  readonly keyId: string;
+  readonly projectId: string | null;
   readonly role: "viewer" | "operator" | "executor" | "admin";
   readonly targets: readonly string[];
-  readonly delegation_policy: {
+  readonly delegationPolicy: {
     readonly operations?: readonly ("request" | "send" | "spawn")[];
-    readonly target_tags?: readonly string[];
-    readonly target_profiles?: readonly string[];
+    readonly targetTags?: readonly string[];
+    readonly targetProfiles?: readonly string[];
   } | null;
   readonly label: string;
-  readonly created_at: string;
-  readonly expires_at: string | null;
-  readonly revoked_at: string | null;
-  readonly last_used_at: string | null;
+  readonly createdAt: string;
+  readonly expiresAt: string | null;
+  readonly revokedAt: string | null;
+  readonly lastUsedAt: string | null;
 };
 
 export type AuditEntry = {
-  readonly audit_id: number;
-  readonly project_id: string | null;
+  readonly auditId: number;
+  readonly projectId: string | null;
   readonly kind: string;
   readonly code: string;
-  readonly tool_call_id: string | null;
-  readonly agent_turn_id: string | null;
+  readonly toolCallId: string | null;
+  readonly agentTurnId: string | null;
   readonly principal: string | null;
   readonly detail: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
+  readonly createdAt: string;
 };
 
 export type Box = {
-  readonly box_id: string;
-  readonly card_ids: readonly string[];
+  readonly boxId: string;
+  readonly cardIds: readonly string[];
   readonly cards?: readonly Card[];
 };
 
 export type Call = {
-  readonly tool_call_id: string;
-  readonly step_id: string;
-  readonly tool_name: string;
-  readonly target_subject: string;
+  readonly toolCallId: string;
+  readonly stepId: string;
+  readonly toolName: string;
+  readonly targetSubject: string;
   readonly effect: "read" | "idempotent" | "once";
-  readonly wait_status: "waiting" | "received" | "applied" | "dropped";
+  readonly waitStatus: "waiting" | "received" | "applied" | "dropped";
   readonly attempt: number;
-  readonly claimed_by: string | null;
-  readonly lease_until: string | null;
-  readonly deadline_at: string;
-  readonly settled_by: string | null;
-  readonly result_card_id: string | null;
-  readonly result_status: "success" | "failed" | "canceled" | "timeout" | "partial" | null;
-  readonly created_at: string;
-  readonly received_at: string | null;
-  readonly applied_at: string | null;
+  readonly claimedBy: string | null;
+  readonly leaseUntil: string | null;
+  readonly deadlineAt: string;
+  readonly settledBy: string | null;
+  readonly resultCardId: string | null;
+  readonly resultStatus: "success" | "failed" | "canceled" | "timeout" | "partial" | null;
+  readonly createdAt: string;
+  readonly receivedAt: string | null;
+  readonly appliedAt: string | null;
   /** Of a call that waits: for what. */
   readonly why?: string;
 };
 
 export type Card = {
-  readonly card_id: string;
-  readonly project_id: string;
+  readonly cardId: string;
+  readonly projectId: string;
   readonly type: string;
-  readonly author_id: string;
+  readonly authorId: string;
   readonly content: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly tool_calls: unknown;
-  readonly tool_call_id: string | null;
-  readonly ttl_seconds: number | null;
-  readonly expires_at: string | null;
-  readonly created_at: string;
+  readonly toolCalls: unknown;
+  readonly toolCallId: string | null;
+  readonly ttlSeconds: number | null;
+  readonly expiresAt: string | null;
+  readonly createdAt: string;
 };
 
 export type CardInBox = {
-  readonly card_id: string;
-  readonly project_id: string;
+  readonly cardId: string;
+  readonly projectId: string;
   readonly type: string;
-  readonly author_id: string;
+  readonly authorId: string;
   readonly content: Readonly<Record<string, unknown>>;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly tool_calls: unknown;
-  readonly tool_call_id: string | null;
-  readonly ttl_seconds: number | null;
-  readonly expires_at: string | null;
-  readonly created_at: string;
+  readonly toolCalls: unknown;
+  readonly toolCallId: string | null;
+  readonly ttlSeconds: number | null;
+  readonly expiresAt: string | null;
+  readonly createdAt: string;
   readonly pos: number;
 };
 
 export type ClaimedCall = {
-  readonly tool_call_id: string;
-  readonly tool_call_card_id: string;
-  readonly tool_name: string;
+  readonly toolCallId: string;
+  readonly toolCallCardId: string;
+  readonly toolName: string;
   readonly arguments: unknown;
   /** Of a call with the argument `session_id`: the session of its project and agent under that name. */
-  readonly session_key?: string;
+  readonly sessionKey?: string;
   readonly attempt: number;
   /** `reconcile`: an earlier attempt may have acted; find out what became of it first. */
   readonly mode: string;
-  readonly idempotency_key: string;
-  readonly after_execution: "suspend" | "terminate";
-  readonly lease_expires_at: string;
-  readonly deadline_at: string;
+  readonly idempotencyKey: string;
+  readonly afterExecution: "suspend" | "terminate";
+  readonly leaseExpiresAt: string;
+  readonly deadlineAt: string;
   /** Goes back as CG-Report-Capability with everything about this call. */
   readonly capability: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -123,34 +124,34 @@ export type ClaimedCall = {
   readonly definition: unknown;
   /** The instance that calls. `workdir`: its tools work in this directory of that agent's workspace, and not in one of its own. */
   readonly caller: {
-    readonly agent_name?: string;
-    readonly instance_key?: string;
+    readonly agentName?: string;
+    readonly instanceKey?: string;
     readonly workdir?: {
-      readonly agent_id: string;
+      readonly agentId: string;
       readonly path: string;
     };
   };
 };
 
 export type ConversationReset = {
-  readonly agent_id: string;
-  readonly card_id: string;
+  readonly agentId: string;
+  readonly cardId: string;
   /** The number of the first turn that belongs to the conversation from now on. */
-  readonly conversation_from: number;
+  readonly conversationFrom: number;
 };
 
 export type DeadLetter = {
-  readonly dead_letter_id: number;
-  readonly project_id: string;
-  readonly correlation_id: string | null;
+  readonly deadLetterId: number;
+  readonly projectId: string;
+  readonly correlationId: string | null;
   readonly reason: string;
   readonly detail: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
+  readonly createdAt: string;
 };
 
 /** The content of the turn's deliverable card: text or data. */
 export type Deliverable = {
-  readonly card_id: string;
+  readonly cardId: string;
   /** What was said, of an agent that answers in words. */
   readonly text?: string;
   /** What was answered as JSON; of a call by hand, its whole result. */
@@ -158,54 +159,54 @@ export type Deliverable = {
 };
 
 export type EnqueuedTurn = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
 };
 
 export type Event = {
   readonly seq: number;
-  readonly agent_id: string;
-  readonly agent_turn_id: string;
+  readonly agentId: string;
+  readonly agentTurnId: string;
   readonly kind: "state" | "task";
   readonly status: string;
-  readonly turn_epoch: number;
-  readonly step_id: string | null;
+  readonly turnEpoch: number;
+  readonly stepId: string | null;
   readonly payload: Readonly<Record<string, unknown>> | null;
-  readonly created_at: string;
+  readonly createdAt: string;
 };
 
 export type ExecutionEdge = {
-  readonly edge_id: string;
-  readonly channel_id: string;
+  readonly edgeId: string;
+  readonly channelId: string;
   readonly primitive: "enqueue" | "join" | "tool_call" | "report";
-  readonly edge_phase: "request" | "response";
-  readonly source_agent_id: string | null;
-  readonly source_agent_turn_id: string | null;
-  readonly source_step_id: string | null;
-  readonly target_agent_id: string | null;
-  readonly target_agent_turn_id: string | null;
-  readonly correlation_id: string;
-  readonly enqueue_mode: string | null;
-  readonly recursion_depth: number;
-  readonly trace_id: string | null;
-  readonly parent_step_id: string | null;
+  readonly edgePhase: "request" | "response";
+  readonly sourceAgentId: string | null;
+  readonly sourceAgentTurnId: string | null;
+  readonly sourceStepId: string | null;
+  readonly targetAgentId: string | null;
+  readonly targetAgentTurnId: string | null;
+  readonly correlationId: string;
+  readonly enqueueMode: string | null;
+  readonly recursionDepth: number;
+  readonly traceId: string | null;
+  readonly parentStepId: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
+  readonly createdAt: string;
 };
 
 export type Head = {
-  readonly project_id: string;
-  readonly agent_id: string;
+  readonly projectId: string;
+  readonly agentId: string;
   readonly status: "idle" | "dispatched" | "running" | "suspended";
-  readonly active_agent_turn_id: string | null;
-  readonly active_channel_id: string | null;
-  readonly turn_epoch: number;
+  readonly activeAgentTurnId: string | null;
+  readonly activeChannelId: string | null;
+  readonly turnEpoch: number;
   readonly holder: string | null;
-  readonly step_id: string | null;
-  readonly waiting_tool_count: number;
-  readonly resume_deadline: string | null;
-  readonly updated_at: string;
+  readonly stepId: string | null;
+  readonly waitingToolCount: number;
+  readonly resumeDeadline: string | null;
+  readonly updatedAt: string;
 };
 
 export type Health = {
@@ -221,18 +222,18 @@ export type HealthCheck = {
 };
 
 export type IdentityEdge = {
-  readonly edge_id: string;
-  readonly channel_id: string;
+  readonly edgeId: string;
+  readonly channelId: string;
   readonly action: string;
-  readonly source_agent_id: string | null;
-  readonly target_agent_id: string;
-  readonly owner_agent_id: string | null;
-  readonly worker_target: string | null;
+  readonly sourceAgentId: string | null;
+  readonly targetAgentId: string;
+  readonly ownerAgentId: string | null;
+  readonly workerTarget: string | null;
   readonly tags: readonly string[];
-  readonly trace_id: string | null;
-  readonly parent_step_id: string | null;
+  readonly traceId: string | null;
+  readonly parentStepId: string | null;
   readonly metadata: Readonly<Record<string, unknown>>;
-  readonly created_at: string;
+  readonly createdAt: string;
 };
 
 export type Live = {
@@ -240,11 +241,11 @@ export type Live = {
 };
 
 export type NewApiKey = {
-  readonly key_id: string;
+  readonly keyId: string;
   /** The key itself. It is shown this once and kept nowhere. */
   readonly key: string;
   readonly role: "viewer" | "operator" | "executor" | "admin";
-  readonly project_id: string | null;
+  readonly projectId: string | null;
   readonly targets: readonly string[];
 };
 
@@ -254,42 +255,42 @@ export type Problem = {
   readonly status: number;
   readonly detail: string;
   /** One of the error codes, e.g. bad_request; the list is open. */
-  readonly error_code: string;
-  readonly error_message: string;
-  readonly error_detail?: unknown;
-  readonly request_id: string;
+  readonly errorCode: string;
+  readonly errorMessage: string;
+  readonly errorDetail?: unknown;
+  readonly requestId: string;
 };
 
 export type Profile = {
-  readonly project_id: string;
-  readonly profile_box_id: string;
+  readonly projectId: string;
+  readonly profileBoxId: string;
   readonly name: string;
-  readonly worker_target: string;
+  readonly workerTarget: string;
   readonly tags: readonly string[];
   readonly description: string;
-  readonly updated_at: string;
-  readonly system_prompt_compiled: string;
+  readonly updatedAt: string;
+  readonly systemPromptCompiled: string;
   readonly profile: Readonly<Record<string, unknown>> | null;
 };
 
 export type ProfileSummary = {
-  readonly project_id: string;
-  readonly profile_box_id: string;
+  readonly projectId: string;
+  readonly profileBoxId: string;
   readonly name: string;
-  readonly worker_target: string;
+  readonly workerTarget: string;
   readonly tags: readonly string[];
   readonly description: string;
-  readonly updated_at: string;
+  readonly updatedAt: string;
 };
 
 export type Project = {
-  readonly project_id: string;
+  readonly projectId: string;
   readonly title: string;
-  readonly owner_id: string | null;
+  readonly ownerId: string | null;
   readonly status: "active" | "inactive" | "archived" | "deleting";
   readonly revision: number;
-  readonly created_at: string;
-  readonly updated_at: string;
+  readonly createdAt: string;
+  readonly updatedAt: string;
 };
 
 export type Report = {
@@ -298,11 +299,11 @@ export type Report = {
   readonly turns: readonly ({
     readonly status: string;
     readonly count: number;
-    readonly p50_ms: number | null;
-    readonly p95_ms: number | null;
+    readonly p50Ms: number | null;
+    readonly p95Ms: number | null;
   })[];
   readonly calls: readonly ({
-    readonly tool_name: string;
+    readonly toolName: string;
     readonly count: number;
     readonly open: number;
     readonly success: number;
@@ -311,19 +312,19 @@ export type Report = {
     readonly canceled: number;
     readonly unknown: number;
     readonly attempts: number;
-    readonly p50_ms: number | null;
-    readonly p95_ms: number | null;
+    readonly p50Ms: number | null;
+    readonly p95Ms: number | null;
   })[];
   readonly refusals: readonly {
     readonly kind: string;
     readonly code: string;
     readonly count: number;
   }[];
-  readonly dead_letters: number;
+  readonly deadLetters: number;
   readonly unserved: readonly {
     readonly target: string;
     readonly open: number;
-    readonly oldest_at: string;
+    readonly oldestAt: string;
   }[];
   readonly backlog: {
     readonly queued: number;
@@ -332,22 +333,22 @@ export type Report = {
 };
 
 export type Step = {
-  readonly project_id: string;
-  readonly channel_id: string;
-  readonly agent_id: string;
-  readonly agent_turn_id: string;
-  readonly step_id: string;
-  readonly parent_step_id: string | null;
-  readonly trace_id: string;
+  readonly projectId: string;
+  readonly channelId: string;
+  readonly agentId: string;
+  readonly agentTurnId: string;
+  readonly stepId: string;
+  readonly parentStepId: string | null;
+  readonly traceId: string;
   readonly status: "waiting" | "done" | "ended";
-  readonly thought_card_id: string;
-  readonly output_box_id: string;
-  readonly tool_call_ids: readonly string[];
-  readonly started_at: string;
+  readonly thoughtCardId: string;
+  readonly outputBoxId: string;
+  readonly toolCallIds: readonly string[];
+  readonly startedAt: string;
 };
 
 export type StoppedTurn = {
-  readonly agent_turn_id: string;
+  readonly agentTurnId: string;
   readonly status: "canceled";
   readonly was: string;
 };
@@ -356,129 +357,129 @@ export type TimelineEntry = {
   readonly at: string;
   readonly kind: string;
   readonly status: string | null;
-  readonly step_id: string | null;
-  readonly tool_call_id: string | null;
+  readonly stepId: string | null;
+  readonly toolCallId: string | null;
   readonly name: string | null;
-  readonly agent_turn_id: string | null;
+  readonly agentTurnId: string | null;
   readonly detail: unknown;
 };
 
 export type Tool = {
-  readonly project_id: string;
-  readonly tool_name: string;
+  readonly projectId: string;
+  readonly toolName: string;
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
-  readonly target_subject: string;
-  readonly after_execution: "suspend" | "terminate";
+  readonly targetSubject: string;
+  readonly afterExecution: "suspend" | "terminate";
   readonly options: Readonly<Record<string, unknown>>;
   /** Names the definition by what it says; it is the ETag. */
   readonly digest: string;
   readonly version: number;
-  readonly created_at?: string;
+  readonly createdAt?: string;
   readonly removed?: boolean;
   /** Keys of the document that mean nothing here. */
   readonly ignored?: readonly unknown[];
 };
 
 export type ToolCallEnded = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
   readonly status: string;
   readonly result: unknown;
   readonly error: Readonly<Record<string, unknown>> | null;
 };
 
 export type ToolCallWaiting = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
   readonly status: string;
   readonly why: string;
 };
 
 export type Turn = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly channel_id: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
+  readonly channelId: string;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
-  readonly trace_id: string;
-  readonly recursion_depth: number;
-  readonly parent_agent_turn_id: string | null;
-  readonly deliverable_card_id: string | null;
-  readonly error_code: string | null;
-  readonly error_message: string | null;
+  readonly traceId: string;
+  readonly recursionDepth: number;
+  readonly parentAgentTurnId: string | null;
+  readonly deliverableCardId: string | null;
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
   readonly input: string | null;
-  readonly turn_number: number | null;
-  readonly conversation_from: number | null;
-  readonly created_at: string;
-  readonly ended_at: string | null;
-  readonly agent_name: string | null;
-  readonly instance_key: string | null;
+  readonly turnNumber: number | null;
+  readonly conversationFrom: number | null;
+  readonly createdAt: string;
+  readonly endedAt: string | null;
+  readonly agentName: string | null;
+  readonly instanceKey: string | null;
   /** Of a turn that has not ended: what it waits for, in one sentence. */
   readonly why?: string;
-  readonly waiting_for: readonly Wait[];
+  readonly waitingFor: readonly Wait[];
   readonly deliverable: Deliverable | null;
   /** The newest ones, oldest first. */
   readonly steps: readonly TurnStep[];
   /** true: there are older ones; listSteps has them all. */
-  readonly steps_cut: boolean;
+  readonly stepsCut: boolean;
   readonly calls: readonly Call[];
   readonly children: readonly TurnChild[];
   /** The newest entries, oldest first. */
   readonly timeline: readonly TimelineEntry[];
   /** true: older entries are left out. */
-  readonly timeline_cut: boolean;
+  readonly timelineCut: boolean;
 };
 
 export type TurnChild = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly agent_name: string | null;
+  readonly agentTurnId: string;
+  readonly agentId: string;
+  readonly agentName: string | null;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
   /** The call that asked for it, where that is known. */
-  readonly tool_call_id?: string;
+  readonly toolCallId?: string;
 };
 
 export type TurnStep = {
-  readonly step_id: string;
-  readonly started_at: string;
+  readonly stepId: string;
+  readonly startedAt: string;
   readonly status: "waiting" | "done" | "ended";
 };
 
 export type TurnSummary = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly channel_id: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
+  readonly channelId: string;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
-  readonly trace_id: string;
-  readonly recursion_depth: number;
-  readonly parent_agent_turn_id: string | null;
-  readonly deliverable_card_id: string | null;
-  readonly error_code: string | null;
-  readonly error_message: string | null;
+  readonly traceId: string;
+  readonly recursionDepth: number;
+  readonly parentAgentTurnId: string | null;
+  readonly deliverableCardId: string | null;
+  readonly errorCode: string | null;
+  readonly errorMessage: string | null;
   readonly input: string | null;
-  readonly turn_number: number | null;
-  readonly conversation_from: number | null;
-  readonly created_at: string;
-  readonly ended_at: string | null;
+  readonly turnNumber: number | null;
+  readonly conversationFrom: number | null;
+  readonly createdAt: string;
+  readonly endedAt: string | null;
 };
 
 export type UiActionAccepted = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly action_id: string;
-  readonly message_id?: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
+  readonly actionId: string;
+  readonly messageId?: string;
   readonly status: "accepted";
 };
 
 export type UiActionAck = {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly action_id: string;
-  readonly message_id?: string;
+  readonly agentTurnId: string;
+  readonly agentId: string;
+  readonly actionId: string;
+  readonly messageId?: string;
   readonly status: "done" | "rejected";
-  readonly result_status?: string;
-  readonly tool_result_card_id?: string;
-  readonly error_code?: string;
+  readonly resultStatus?: string;
+  readonly toolResultCardId?: string;
+  readonly errorCode?: string;
   readonly error?: string;
 };
 
@@ -496,16 +497,59 @@ export type VerifyReport = {
 export type Wait = {
   readonly code: "queued_behind" | "no_worker" | "working" | "no_executor" | "executor" | "local_tool" | "children" | "retry" | "result_ready";
   readonly says: string;
-  readonly tool_call_id?: string;
-  readonly tool_name?: string;
+  readonly toolCallId?: string;
+  readonly toolName?: string;
   readonly target?: string;
   readonly executor?: string;
-  readonly agent_turn_ids?: readonly string[];
-  readonly deadline_at?: string;
+  readonly agentTurnIds?: readonly string[];
+  readonly deadlineAt?: string;
   /** Of a call that waits for an executor: what its deadline follows from. */
-  readonly bounded_by?: string;
+  readonly boundedBy?: string;
   readonly since?: string;
 };
+
+/** The documents of the API by the names that its OpenAPI document gives them. */
+export interface Schemas {
+  readonly Agent: Agent;
+  readonly ApiKey: ApiKey;
+  readonly AuditEntry: AuditEntry;
+  readonly Box: Box;
+  readonly Call: Call;
+  readonly Card: Card;
+  readonly CardInBox: CardInBox;
+  readonly ClaimedCall: ClaimedCall;
+  readonly ConversationReset: ConversationReset;
+  readonly DeadLetter: DeadLetter;
+  readonly Deliverable: Deliverable;
+  readonly EnqueuedTurn: EnqueuedTurn;
+  readonly Event: Event;
+  readonly ExecutionEdge: ExecutionEdge;
+  readonly Head: Head;
+  readonly Health: Health;
+  readonly HealthCheck: HealthCheck;
+  readonly IdentityEdge: IdentityEdge;
+  readonly Live: Live;
+  readonly NewApiKey: NewApiKey;
+  readonly Problem: Problem;
+  readonly Profile: Profile;
+  readonly ProfileSummary: ProfileSummary;
+  readonly Project: Project;
+  readonly Report: Report;
+  readonly Step: Step;
+  readonly StoppedTurn: StoppedTurn;
+  readonly TimelineEntry: TimelineEntry;
+  readonly Tool: Tool;
+  readonly ToolCallEnded: ToolCallEnded;
+  readonly ToolCallWaiting: ToolCallWaiting;
+  readonly Turn: Turn;
+  readonly TurnChild: TurnChild;
+  readonly TurnStep: TurnStep;
+  readonly TurnSummary: TurnSummary;
+  readonly UiActionAccepted: UiActionAccepted;
+  readonly UiActionAck: UiActionAck;
+  readonly VerifyReport: VerifyReport;
+  readonly Wait: Wait;
+}
 
 /** By operation: what its method takes and what it resolves to. */
 export interface Operations {
@@ -534,7 +578,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly keys: readonly ApiKey[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Make an API key; its text is in this answer and nowhere else. */
@@ -543,17 +587,17 @@ export interface Operations {
       readonly body: {
         readonly role: "viewer" | "operator" | "executor" | "admin";
         /** Absent or null: every project; for a key of one project, that one. */
-        readonly project_id?: string | null;
+        readonly projectId?: string | null;
         /** Of an executor: whose calls it may take. */
         readonly targets?: readonly string[];
         /** Of an executor: which agents its code may reach through `runtime`. Absent fields do not limit. */
-        readonly delegation_policy?: {
+        readonly delegationPolicy?: {
           readonly operations?: readonly ("request" | "send" | "spawn")[];
-          readonly target_tags?: readonly string[];
-          readonly target_profiles?: readonly string[];
+          readonly targetTags?: readonly string[];
+          readonly targetProfiles?: readonly string[];
         };
         readonly label?: string;
-        readonly expires_in_seconds?: number;
+        readonly expiresInSeconds?: number;
       };
     };
     readonly answer: NewApiKey;
@@ -585,16 +629,16 @@ export interface Operations {
     };
     readonly answer: {
       readonly projects: readonly Project[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Make a project; only for an administrator of all projects. */
   readonly createProject: {
     readonly arguments: {
       readonly body: {
-        readonly project_id?: string;
+        readonly projectId?: string;
         readonly title: string;
-        readonly owner_id: string;
+        readonly ownerId: string;
         /** What a project starts with is built in: both values do the same. */
         readonly bootstrap?: boolean;
       };
@@ -633,7 +677,7 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       /** Only agents that this kind of worker runs. */
-      readonly worker_target?: string;
+      readonly workerTarget?: string;
       /** Only agents with this tag. */
       readonly tag?: string;
       /** How many to answer at most, from 1 to 500. */
@@ -643,7 +687,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly agents: readonly Agent[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Add an agent to the roster, from a profile or with a worker target of its own. */
@@ -651,17 +695,17 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       readonly body: {
-        readonly agent_id: string;
-        readonly profile_box_id?: string;
-        readonly profile_name?: string;
-        readonly worker_target?: string;
+        readonly agentId: string;
+        readonly profileBoxId?: string;
+        readonly profileName?: string;
+        readonly workerTarget?: string;
         readonly tags?: readonly string[];
-        readonly display_name?: string;
-        readonly owner_agent_id?: string;
+        readonly displayName?: string;
+        readonly ownerAgentId?: string;
         readonly metadata?: Readonly<Record<string, unknown>>;
         /** Only true: an agent always has its state. */
-        readonly init_state?: boolean;
-        readonly channel_id?: string;
+        readonly initState?: boolean;
+        readonly channelId?: string;
       };
     };
     readonly answer: Agent;
@@ -701,7 +745,7 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       readonly body: {
-        readonly box_ids: readonly string[];
+        readonly boxIds: readonly string[];
         /** Answer the cards themselves, too. */
         readonly hydrate?: boolean;
         readonly limit?: number;
@@ -709,8 +753,8 @@ export interface Operations {
     };
     readonly answer: {
       readonly boxes: readonly Box[];
-      readonly missing_box_ids: readonly string[];
-      readonly missing_card_ids: readonly string[];
+      readonly missingBoxIds: readonly string[];
+      readonly missingCardIds: readonly string[];
     };
   };
   /** Read the ids of the last cards of a box, in their order. */
@@ -735,7 +779,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly cards: readonly CardInBox[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Keep a call for another lease, and hear whether it is still wanted. */
@@ -748,7 +792,7 @@ export interface Operations {
       readonly body?: Readonly<Record<string, never>>;
     };
     readonly answer: {
-      readonly lease_expires_at: string;
+      readonly leaseExpiresAt: string;
       /** True: nobody wants the result any more. */
       readonly cancel: boolean;
     };
@@ -761,11 +805,11 @@ export interface Operations {
       /** The ticket of the command message; without it the key's targets count. */
       readonly cgCallTicket?: string;
       readonly body?: {
-        readonly tool_call_card_id?: string;
+        readonly toolCallCardId?: string;
         /** A name for whoever reads the logs. */
         readonly executor?: string;
         /** Makes the claim repeatable: the same id is answered the same calls. */
-        readonly claim_id?: string;
+        readonly claimId?: string;
       };
     };
     readonly answer: ClaimedCall;
@@ -785,34 +829,34 @@ export interface Operations {
         /** {code, message, retryable?, detail?} unless it is a success. */
         readonly error?: unknown;
         /** suspend or terminate. Default: the definition's. */
-        readonly after_execution?: unknown;
+        readonly afterExecution?: unknown;
         /** The card that result-card answered. */
-        readonly tool_result_card_id?: string;
-        readonly message_type?: string;
-        readonly author_id?: string;
-        readonly function_name?: string;
-        readonly project_id?: unknown;
-        readonly channel_id?: unknown;
+        readonly toolResultCardId?: string;
+        readonly messageType?: string;
+        readonly authorId?: string;
+        readonly functionName?: string;
+        readonly projectId?: unknown;
+        readonly channelId?: unknown;
         readonly channel?: unknown;
-        readonly agent_id?: unknown;
-        readonly agent_turn_id?: unknown;
-        readonly turn_epoch?: unknown;
-        readonly step_id?: unknown;
-        readonly tool_call_id?: unknown;
-        readonly trace_id?: unknown;
+        readonly agentId?: unknown;
+        readonly agentTurnId?: unknown;
+        readonly turnEpoch?: unknown;
+        readonly stepId?: unknown;
+        readonly toolCallId?: unknown;
+        readonly traceId?: unknown;
         readonly traceparent?: unknown;
         readonly tracestate?: unknown;
-        readonly parent_agent_id?: unknown;
-        readonly parent_agent_turn_id?: unknown;
-        readonly parent_step_id?: unknown;
-        readonly parent_traceparent?: unknown;
-        readonly recursion_depth?: unknown;
+        readonly parentAgentId?: unknown;
+        readonly parentAgentTurnId?: unknown;
+        readonly parentStepId?: unknown;
+        readonly parentTraceparent?: unknown;
+        readonly recursionDepth?: unknown;
       } & Readonly<Record<string, unknown>>;
     };
     readonly answer: {
       readonly outcome: "accepted" | "duplicate";
-      readonly tool_result_card_id?: string;
-      readonly retry_at?: string;
+      readonly toolResultCardId?: string;
+      readonly retryAt?: string;
       /** What was sent contradicts itself, and counts as a failed result: why. */
       readonly warning?: {
         readonly code: string;
@@ -830,13 +874,13 @@ export interface Operations {
       readonly body: {
         /** {status, after_execution?, result?, error?} */
         readonly content: unknown;
-        readonly card_id?: string;
-        readonly author_id?: string;
-        readonly function_name?: string;
+        readonly cardId?: string;
+        readonly authorId?: string;
+        readonly functionName?: string;
       };
     };
     readonly answer: {
-      readonly tool_result_card_id: string;
+      readonly toolResultCardId: string;
       /** What was sent contradicts itself, and counts as a failed result: why. */
       readonly warning?: {
         readonly code: string;
@@ -886,12 +930,12 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       readonly body: {
-        readonly card_ids: readonly string[];
+        readonly cardIds: readonly string[];
       };
     };
     readonly answer: {
       readonly cards: readonly Card[];
-      readonly missing_ids: readonly string[];
+      readonly missingIds: readonly string[];
     };
   };
   /** Read a card. */
@@ -909,9 +953,9 @@ export interface Operations {
       /** The seq of the last event that was seen; 0 from the beginning, absent from now on. */
       readonly after?: number;
       /** Only events of this agent. */
-      readonly agent_id?: string;
+      readonly agentId?: string;
       /** Only events of this turn. */
-      readonly agent_turn_id?: string;
+      readonly agentTurnId?: string;
     };
     readonly answer: Event;
   };
@@ -924,11 +968,11 @@ export interface Operations {
         /** Default 1. */
         readonly max?: number;
         /** How long to wait for a call. Default 0. */
-        readonly wait_ms?: number;
+        readonly waitMs?: number;
         /** A name for whoever reads the logs. */
         readonly executor?: string;
         /** Makes the claim repeatable: the same id is answered the same calls. */
-        readonly claim_id?: string;
+        readonly claimId?: string;
       };
     };
     readonly answer: {
@@ -943,22 +987,22 @@ export interface Operations {
       /** The W3C context of the caller: what the request starts is in its trace. */
       readonly traceparent?: string;
       readonly body: {
-        readonly caller_agent_id: string;
+        readonly callerAgentId: string;
         /** Default: public. */
-        readonly channel_id?: string;
+        readonly channelId?: string;
         readonly args?: Readonly<Record<string, unknown>>;
-        readonly after_execution?: "suspend" | "terminate";
-        readonly timeout_seconds?: number;
-        readonly trace_id?: string;
+        readonly afterExecution?: "suspend" | "terminate";
+        readonly timeoutSeconds?: number;
+        readonly traceId?: string;
       };
     };
     readonly answer: {
       readonly status: string;
-      readonly agent_turn_id: string;
-      readonly tool_call_id: string;
-      readonly step_id: string;
-      readonly tool_result_card_id: string | null;
-      readonly tool_result: Readonly<Record<string, unknown>> | null;
+      readonly agentTurnId: string;
+      readonly toolCallId: string;
+      readonly stepId: string;
+      readonly toolResultCardId: string | null;
+      readonly toolResult: Readonly<Record<string, unknown>> | null;
     };
   };
   /** Stop a turn of an agent, whatever it is doing. */
@@ -966,9 +1010,9 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       readonly body: {
-        readonly agent_id: string;
-        readonly agent_turn_id: string;
-        readonly channel_id?: string;
+        readonly agentId: string;
+        readonly agentTurnId: string;
+        readonly channelId?: string;
         /** Taken for clients of CommonGround; the turn alone says who is told. */
         readonly target?: string;
         readonly reason?: string;
@@ -989,7 +1033,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly entries: readonly AuditEntry[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** List messages that nobody could deal with, the newest first. */
@@ -1002,8 +1046,8 @@ export interface Operations {
       readonly cursor?: string;
     };
     readonly answer: {
-      readonly dead_letters: readonly DeadLetter[];
-      readonly next_cursor: string | null;
+      readonly deadLetters: readonly DeadLetter[];
+      readonly nextCursor: string | null;
     };
   };
   /** Count what happened in a span of time; traces are looked at where they are collected, so there is no URL to give. */
@@ -1028,7 +1072,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly profiles: readonly ProfileSummary[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Upload a profile as YAML, or as the field file of a form; it replaces the one of its name. */
@@ -1071,7 +1115,7 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       /** Only in this channel. */
-      readonly channel_id?: string;
+      readonly channelId?: string;
       /** How many to answer at most, from 1 to 200. */
       readonly limit?: number;
       /** The next_cursor of the page before. */
@@ -1079,7 +1123,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly heads: readonly Head[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** List who asked whom for what (turns, joins, calls, reports), the newest first. */
@@ -1087,19 +1131,19 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       /** Only in this channel. */
-      readonly channel_id?: string;
+      readonly channelId?: string;
       /** Only where this agent is the source or the target. */
-      readonly agent_id?: string;
+      readonly agentId?: string;
       /** Only edges of this kind. */
       readonly primitive?: "enqueue" | "join" | "tool_call" | "report";
       /** Only requests, or only responses. */
-      readonly edge_phase?: "request" | "response";
+      readonly edgePhase?: "request" | "response";
       /** Only of this trace. */
-      readonly trace_id?: string;
+      readonly traceId?: string;
       /** Only below this step. */
-      readonly parent_step_id?: string;
+      readonly parentStepId?: string;
       /** Only edges that belong to this call or turn. */
-      readonly correlation_id?: string;
+      readonly correlationId?: string;
       /** How many to answer at most, from 1 to 500. */
       readonly limit?: number;
       /** The next_cursor of the page before. */
@@ -1107,7 +1151,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly edges: readonly ExecutionEdge[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** List who made or derived which agent, the newest first. */
@@ -1115,21 +1159,21 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       /** Only in this channel. */
-      readonly channel_id?: string;
+      readonly channelId?: string;
       /** Only where this agent is the source or the target. */
-      readonly agent_id?: string;
+      readonly agentId?: string;
       /** Only where the target belongs to this agent. */
-      readonly owner_agent_id?: string;
+      readonly ownerAgentId?: string;
       /** Only where this kind of worker runs the target. */
-      readonly worker_target?: string;
+      readonly workerTarget?: string;
       /** Only where the target has this tag. */
       readonly tag?: string;
       /** Only this action, such as create or derive. */
       readonly action?: string;
       /** Only of this trace. */
-      readonly trace_id?: string;
+      readonly traceId?: string;
       /** Only below this step. */
-      readonly parent_step_id?: string;
+      readonly parentStepId?: string;
       /** How many to answer at most, from 1 to 500. */
       readonly limit?: number;
       /** The next_cursor of the page before. */
@@ -1137,7 +1181,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly edges: readonly IdentityEdge[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** List steps by when they started; a cursor is the next_cursor of a page before, nothing else. */
@@ -1145,23 +1189,23 @@ export interface Operations {
     readonly arguments: {
       readonly project: string;
       /** Only in this channel. */
-      readonly channel_id?: string;
+      readonly channelId?: string;
       /** Only of this agent. */
-      readonly agent_id?: string;
+      readonly agentId?: string;
       /** Only of this turn. */
-      readonly agent_turn_id?: string;
+      readonly agentTurnId?: string;
       /** Only this step. */
-      readonly step_id?: string;
+      readonly stepId?: string;
       /** Only of this trace. */
-      readonly trace_id?: string;
+      readonly traceId?: string;
       /** Only below this step. */
-      readonly parent_step_id?: string;
+      readonly parentStepId?: string;
       /** Only steps in this state. */
       readonly status?: "waiting" | "done" | "ended";
       /** Only steps that started after this time. */
-      readonly started_after?: string;
+      readonly startedAfter?: string;
       /** Only steps that started before this time. */
-      readonly started_before?: string;
+      readonly startedBefore?: string;
       /** desc (default): the newest first. */
       readonly order?: "asc" | "desc";
       /** How many to answer at most, from 1 to 300. */
@@ -1171,7 +1215,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly steps: readonly Step[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** List the tools of a project by name. */
@@ -1185,7 +1229,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly tools: readonly Tool[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Upload a document that defines tools. */
@@ -1242,10 +1286,10 @@ export interface Operations {
       readonly traceparent?: string;
       readonly body?: {
         readonly arguments?: Readonly<Record<string, unknown>>;
-        readonly channel_id?: string;
+        readonly channelId?: string;
         /** Whose workspace and name the call has. */
-        readonly agent_id?: string;
-        readonly wait_seconds?: number;
+        readonly agentId?: string;
+        readonly waitSeconds?: number;
       };
     };
     readonly answer: ToolCallEnded | ToolCallWaiting;
@@ -1257,7 +1301,7 @@ export interface Operations {
       /** Only turns with this status; active: begun and not ended. */
       readonly status?: "active" | "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
       /** Only turns of this agent. */
-      readonly agent_id?: string;
+      readonly agentId?: string;
       /** Only turns that this turn asked for, by its agent_turn_id. */
       readonly parent?: string;
       /** How many to answer at most, from 1 to 200. */
@@ -1267,7 +1311,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly turns: readonly TurnSummary[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Ask an agent for a turn; it is answered when the turn is safely stored. */
@@ -1281,14 +1325,14 @@ export interface Operations {
       readonly body: {
         /** The agent's name, or agent_id. */
         readonly agent?: string;
-        readonly agent_id?: string;
+        readonly agentId?: string;
         /** Which instance of the named agent. */
-        readonly instance_key?: string;
+        readonly instanceKey?: string;
         /** Default: public. */
-        readonly channel_id?: string;
+        readonly channelId?: string;
         readonly input: string;
         /** true: it remembers no earlier turn, and no later one remembers what was before it. */
-        readonly is_fresh?: boolean;
+        readonly isFresh?: boolean;
       };
     };
     readonly answer: EnqueuedTurn;
@@ -1322,17 +1366,17 @@ export interface Operations {
       readonly traceparent?: string;
       readonly body: {
         /** An agent whose worker target is `ui_worker`. */
-        readonly agent_id: string;
+        readonly agentId: string;
         /** A tool with `options.ui_allowed: true`. */
-        readonly tool_name: string;
+        readonly toolName: string;
         readonly args: Readonly<Record<string, unknown>>;
         /** Becomes the id of the tool call; made here if absent. */
-        readonly action_id?: string;
+        readonly actionId?: string;
         /** What the action is known by, with the tool's name; else its action_id. */
-        readonly message_id?: string;
+        readonly messageId?: string;
         readonly metadata?: Readonly<Record<string, unknown>>;
-        readonly channel_id?: string;
-        readonly wait_seconds?: number;
+        readonly channelId?: string;
+        readonly waitSeconds?: number;
       };
     };
     readonly answer: UiActionAck | UiActionAccepted;
@@ -1347,7 +1391,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly entries: readonly AuditEntry[];
-      readonly next_cursor: string | null;
+      readonly nextCursor: string | null;
     };
   };
   /** Check the invariants of the whole store; only for an administrator of all projects. */
@@ -1360,11 +1404,51 @@ export interface Operations {
   };
 }
 
+/** Where the documents of the API are spelled differently on the wire. */
+export const SHAPES: WireShapes = {
+  Agent: {"fields":["project_id","agent_id","profile_box_id","worker_target","display_name","owner_agent_id","created_at","last_seen_at"]},
+  ApiKey: {"fields":["key_id","project_id","delegation_policy","created_at","expires_at","revoked_at","last_used_at"],"within":{"delegation_policy":{"fields":["target_tags","target_profiles"]}}},
+  AuditEntry: {"fields":["audit_id","project_id","tool_call_id","agent_turn_id","created_at"]},
+  Box: {"fields":["box_id","card_ids"],"within":{"cards":["Card"]}},
+  Call: {"fields":["tool_call_id","step_id","tool_name","target_subject","wait_status","claimed_by","lease_until","deadline_at","settled_by","result_card_id","result_status","created_at","received_at","applied_at"]},
+  Card: {"fields":["card_id","project_id","author_id","tool_calls","tool_call_id","ttl_seconds","expires_at","created_at"]},
+  CardInBox: {"fields":["card_id","project_id","author_id","tool_calls","tool_call_id","ttl_seconds","expires_at","created_at"]},
+  ClaimedCall: {"fields":["tool_call_id","tool_call_card_id","tool_name","session_key","idempotency_key","after_execution","lease_expires_at","deadline_at"],"within":{"caller":{"fields":["agent_name","instance_key"],"within":{"workdir":{"fields":["agent_id"]}}}}},
+  ConversationReset: {"fields":["agent_id","card_id","conversation_from"]},
+  DeadLetter: {"fields":["dead_letter_id","project_id","correlation_id","created_at"]},
+  Deliverable: {"fields":["card_id"]},
+  EnqueuedTurn: {"fields":["agent_turn_id","agent_id"]},
+  Event: {"fields":["agent_id","agent_turn_id","turn_epoch","step_id","created_at"]},
+  ExecutionEdge: {"fields":["edge_id","channel_id","edge_phase","source_agent_id","source_agent_turn_id","source_step_id","target_agent_id","target_agent_turn_id","correlation_id","enqueue_mode","recursion_depth","trace_id","parent_step_id","created_at"]},
+  Head: {"fields":["project_id","agent_id","active_agent_turn_id","active_channel_id","turn_epoch","step_id","waiting_tool_count","resume_deadline","updated_at"]},
+  IdentityEdge: {"fields":["edge_id","channel_id","source_agent_id","target_agent_id","owner_agent_id","worker_target","trace_id","parent_step_id","created_at"]},
+  NewApiKey: {"fields":["key_id","project_id"]},
+  Problem: {"fields":["error_code","error_message","error_detail","request_id"]},
+  Profile: {"fields":["project_id","profile_box_id","worker_target","updated_at","system_prompt_compiled"]},
+  ProfileSummary: {"fields":["project_id","profile_box_id","worker_target","updated_at"]},
+  Project: {"fields":["project_id","owner_id","created_at","updated_at"]},
+  Report: {"fields":["dead_letters"],"within":{"turns":[{"fields":["p50_ms","p95_ms"]}],"calls":[{"fields":["tool_name","p50_ms","p95_ms"]}],"unserved":[{"fields":["oldest_at"]}]}},
+  Step: {"fields":["project_id","channel_id","agent_id","agent_turn_id","step_id","parent_step_id","trace_id","thought_card_id","output_box_id","tool_call_ids","started_at"]},
+  StoppedTurn: {"fields":["agent_turn_id"]},
+  TimelineEntry: {"fields":["step_id","tool_call_id","agent_turn_id"]},
+  Tool: {"fields":["project_id","tool_name","target_subject","after_execution","created_at"]},
+  ToolCallEnded: {"fields":["agent_turn_id","agent_id"]},
+  ToolCallWaiting: {"fields":["agent_turn_id","agent_id"]},
+  Turn: {"fields":["agent_turn_id","agent_id","channel_id","trace_id","recursion_depth","parent_agent_turn_id","deliverable_card_id","error_code","error_message","turn_number","conversation_from","created_at","ended_at","agent_name","instance_key","waiting_for","steps_cut","timeline_cut"],"within":{"waiting_for":["Wait"],"deliverable":"Deliverable","steps":["TurnStep"],"calls":["Call"],"children":["TurnChild"],"timeline":["TimelineEntry"]}},
+  TurnChild: {"fields":["agent_turn_id","agent_id","agent_name","tool_call_id"]},
+  TurnStep: {"fields":["step_id","started_at"]},
+  TurnSummary: {"fields":["agent_turn_id","agent_id","channel_id","trace_id","recursion_depth","parent_agent_turn_id","deliverable_card_id","error_code","error_message","turn_number","conversation_from","created_at","ended_at"]},
+  UiActionAccepted: {"fields":["agent_turn_id","agent_id","action_id","message_id"]},
+  UiActionAck: {"fields":["agent_turn_id","agent_id","action_id","message_id","result_status","tool_result_card_id","error_code"]},
+  Wait: {"fields":["tool_call_id","tool_name","agent_turn_ids","deadline_at","bounded_by"]},
+};
+
+/** By operation: where it is and how its arguments travel. */
 export const OPERATIONS = {
   getHealth: {
     method: "GET",
     path: "/health",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
@@ -1372,7 +1456,7 @@ export const OPERATIONS = {
   getLive: {
     method: "GET",
     path: "/health/live",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
@@ -1380,7 +1464,7 @@ export const OPERATIONS = {
   getReady: {
     method: "GET",
     path: "/health/ready",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
@@ -1388,23 +1472,26 @@ export const OPERATIONS = {
   listKeys: {
     method: "GET",
     path: "/keys",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"keys":["ApiKey"]}},
   },
   createKey: {
     method: "POST",
     path: "/keys",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["project_id","delegation_policy","expires_in_seconds"],"within":{"delegation_policy":{"fields":["target_tags","target_profiles"]}}},
+    answerShape: "NewApiKey",
   },
   revokeKey: {
     method: "DELETE",
     path: "/keys/{key}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "none",
@@ -1412,7 +1499,7 @@ export const OPERATIONS = {
   getLlmsText: {
     method: "GET",
     path: "/llms.txt",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "text",
@@ -1420,7 +1507,7 @@ export const OPERATIONS = {
   getOpenApi: {
     method: "GET",
     path: "/openapi.json",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
@@ -1428,39 +1515,44 @@ export const OPERATIONS = {
   listProjects: {
     method: "GET",
     path: "/projects",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"projects":["Project"]}},
   },
   createProject: {
     method: "POST",
     path: "/projects",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["project_id","owner_id"]},
+    answerShape: "Project",
   },
   getProject: {
     method: "GET",
     path: "/projects/{project}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Project",
   },
   updateProject: {
     method: "PATCH",
     path: "/projects/{project}",
-    query: [],
+    query: {},
     headers: { ifMatch: "if-match" },
     body: "application/json",
     answer: "json",
+    answerShape: "Project",
   },
   deleteProject: {
     method: "DELETE",
     path: "/projects/{project}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "none",
@@ -1468,39 +1560,44 @@ export const OPERATIONS = {
   listAgents: {
     method: "GET",
     path: "/projects/{project}/agents",
-    query: ["worker_target","tag","limit","cursor"],
+    query: { workerTarget: "worker_target", tag: "tag", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"agents":["Agent"]}},
   },
   createAgent: {
     method: "POST",
     path: "/projects/{project}/agents",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["agent_id","profile_box_id","profile_name","worker_target","display_name","owner_agent_id","init_state","channel_id"]},
+    answerShape: "Agent",
   },
   getAgent: {
     method: "GET",
     path: "/projects/{project}/agents/{agent}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Agent",
   },
   resetAgent: {
     method: "POST",
     path: "/projects/{project}/agents/{agent}/reset",
-    query: [],
+    query: {},
     headers: { idempotencyKey: "idempotency-key" },
     body: "application/json",
     answer: "json",
+    answerShape: "ConversationReset",
   },
   bootstrapProject: {
     method: "POST",
     path: "/projects/{project}/bootstrap",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
@@ -1508,63 +1605,74 @@ export const OPERATIONS = {
   readBoxes: {
     method: "POST",
     path: "/projects/{project}/boxes/batch",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["box_ids"]},
+    answerShape: {"fields":["missing_box_ids","missing_card_ids"],"within":{"boxes":["Box"]}},
   },
   getBox: {
     method: "GET",
     path: "/projects/{project}/boxes/{box}",
-    query: ["limit"],
+    query: { limit: "limit" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Box",
   },
   listBoxCards: {
     method: "GET",
     path: "/projects/{project}/boxes/{box}/cards",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"cards":["CardInBox"]}},
   },
   heartbeatCall: {
     method: "POST",
     path: "/projects/{project}/calls/{call}/heartbeat",
-    query: [],
+    query: {},
     headers: { cgReportCapability: "cg-report-capability" },
     body: "application/json",
     answer: "json",
+    answerShape: {"fields":["lease_expires_at"]},
   },
   openCall: {
     method: "POST",
     path: "/projects/{project}/calls/{call}/open",
-    query: [],
+    query: {},
     headers: { cgCallTicket: "cg-call-ticket" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["tool_call_card_id","claim_id"]},
+    answerShape: "ClaimedCall",
   },
   reportCall: {
     method: "POST",
     path: "/projects/{project}/calls/{call}/report",
-    query: [],
+    query: {},
     headers: { cgReportCapability: "cg-report-capability" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["after_execution","tool_result_card_id","message_type","author_id","function_name","project_id","channel_id","agent_id","agent_turn_id","turn_epoch","step_id","tool_call_id","trace_id","parent_agent_id","parent_agent_turn_id","parent_step_id","parent_traceparent","recursion_depth"]},
+    answerShape: {"fields":["tool_result_card_id","retry_at"]},
   },
   putResultCard: {
     method: "POST",
     path: "/projects/{project}/calls/{call}/result-card",
-    query: [],
+    query: {},
     headers: { cgReportCapability: "cg-report-capability" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["card_id","author_id","function_name"]},
+    answerShape: {"fields":["tool_result_card_id"]},
   },
   callRuntime: {
     method: "POST",
     path: "/projects/{project}/calls/{call}/runtime/{operation}",
-    query: [],
+    query: {},
     headers: { cgReportCapability: "cg-report-capability" },
     body: "application/json",
     answer: "json",
@@ -1572,111 +1680,127 @@ export const OPERATIONS = {
   readCards: {
     method: "POST",
     path: "/projects/{project}/cards/batch",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["card_ids"]},
+    answerShape: {"fields":["missing_ids"],"within":{"cards":["Card"]}},
   },
   getCard: {
     method: "GET",
     path: "/projects/{project}/cards/{card}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Card",
   },
   streamEvents: {
     method: "GET",
     path: "/projects/{project}/events",
-    query: ["after","agent_id","agent_turn_id"],
+    query: { after: "after", agentId: "agent_id", agentTurnId: "agent_turn_id" },
     headers: {},
     body: null,
     answer: "events",
+    answerShape: "Event",
   },
   claimCalls: {
     method: "POST",
     path: "/projects/{project}/executors/{target}/claim",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["wait_ms","claim_id"]},
+    answerShape: {"within":{"calls":["ClaimedCall"]}},
   },
   godCallPmo: {
     method: "POST",
     path: "/projects/{project}/god/pmo/{tool}:call",
-    query: [],
+    query: {},
     headers: { traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["caller_agent_id","channel_id","after_execution","timeout_seconds","trace_id"]},
+    answerShape: {"fields":["agent_turn_id","tool_call_id","step_id","tool_result_card_id","tool_result"]},
   },
   godStop: {
     method: "POST",
     path: "/projects/{project}/god/stop",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["agent_id","agent_turn_id","channel_id"]},
   },
   listAudit: {
     method: "GET",
     path: "/projects/{project}/observability/audit",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"entries":["AuditEntry"]}},
   },
   listDeadLetters: {
     method: "GET",
     path: "/projects/{project}/observability/dead-letters",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["dead_letters","next_cursor"],"within":{"dead_letters":["DeadLetter"]}},
   },
   getReport: {
     method: "GET",
     path: "/projects/{project}/observability/report",
-    query: ["since","until"],
+    query: { since: "since", until: "until" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Report",
   },
   listProfiles: {
     method: "GET",
     path: "/projects/{project}/profiles",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"profiles":["ProfileSummary"]}},
   },
   uploadProfile: {
     method: "POST",
     path: "/projects/{project}/profiles",
-    query: [],
+    query: {},
     headers: {},
     body: "application/yaml",
     answer: "json",
+    answerShape: "Profile",
   },
   getProfile: {
     method: "GET",
     path: "/projects/{project}/profiles/{profile}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Profile",
   },
   putProfile: {
     method: "PUT",
     path: "/projects/{project}/profiles/{profile}",
-    query: [],
+    query: {},
     headers: { ifMatch: "if-match" },
     body: "application/yaml",
     answer: "json",
+    answerShape: "Profile",
   },
   deleteProfile: {
     method: "DELETE",
     path: "/projects/{project}/profiles/{profile}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "none",
@@ -1684,71 +1808,79 @@ export const OPERATIONS = {
   listHeads: {
     method: "GET",
     path: "/projects/{project}/state/agents",
-    query: ["channel_id","limit","cursor"],
+    query: { channelId: "channel_id", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"heads":["Head"]}},
   },
   listExecutionEdges: {
     method: "GET",
     path: "/projects/{project}/state/execution/edges",
-    query: ["channel_id","agent_id","primitive","edge_phase","trace_id","parent_step_id","correlation_id","limit","cursor"],
+    query: { channelId: "channel_id", agentId: "agent_id", primitive: "primitive", edgePhase: "edge_phase", traceId: "trace_id", parentStepId: "parent_step_id", correlationId: "correlation_id", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"edges":["ExecutionEdge"]}},
   },
   listIdentityEdges: {
     method: "GET",
     path: "/projects/{project}/state/identity/edges",
-    query: ["channel_id","agent_id","owner_agent_id","worker_target","tag","action","trace_id","parent_step_id","limit","cursor"],
+    query: { channelId: "channel_id", agentId: "agent_id", ownerAgentId: "owner_agent_id", workerTarget: "worker_target", tag: "tag", action: "action", traceId: "trace_id", parentStepId: "parent_step_id", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"edges":["IdentityEdge"]}},
   },
   listSteps: {
     method: "GET",
     path: "/projects/{project}/state/steps",
-    query: ["channel_id","agent_id","agent_turn_id","step_id","trace_id","parent_step_id","status","started_after","started_before","order","limit","cursor"],
+    query: { channelId: "channel_id", agentId: "agent_id", agentTurnId: "agent_turn_id", stepId: "step_id", traceId: "trace_id", parentStepId: "parent_step_id", status: "status", startedAfter: "started_after", startedBefore: "started_before", order: "order", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"steps":["Step"]}},
   },
   listTools: {
     method: "GET",
     path: "/projects/{project}/tools",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"tools":["Tool"]}},
   },
   uploadTools: {
     method: "POST",
     path: "/projects/{project}/tools",
-    query: [],
+    query: {},
     headers: {},
     body: "application/yaml",
     answer: "json",
+    answerShape: {"within":{"tools":["Tool"]}},
   },
   getTool: {
     method: "GET",
     path: "/projects/{project}/tools/{tool}",
-    query: ["digest"],
+    query: { digest: "digest" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Tool",
   },
   putTool: {
     method: "PUT",
     path: "/projects/{project}/tools/{tool}",
-    query: [],
+    query: {},
     headers: { ifMatch: "if-match", ifNoneMatch: "if-none-match" },
     body: "application/yaml",
     answer: "json",
+    answerShape: "Tool",
   },
   deleteTool: {
     method: "DELETE",
     path: "/projects/{project}/tools/{tool}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "none",
@@ -1756,63 +1888,73 @@ export const OPERATIONS = {
   callTool: {
     method: "POST",
     path: "/projects/{project}/tools/{tool}:call",
-    query: [],
+    query: {},
     headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["channel_id","agent_id","wait_seconds"]},
+    answerShape: {"fields":["agent_turn_id","agent_id"]},
   },
   listTurns: {
     method: "GET",
     path: "/projects/{project}/turns",
-    query: ["status","agent_id","parent","limit","cursor"],
+    query: { status: "status", agentId: "agent_id", parent: "parent", limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"turns":["TurnSummary"]}},
   },
   enqueueTurn: {
     method: "POST",
     path: "/projects/{project}/turns",
-    query: [],
+    query: {},
     headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["agent_id","instance_key","channel_id","is_fresh"]},
+    answerShape: "EnqueuedTurn",
   },
   getTurn: {
     method: "GET",
     path: "/projects/{project}/turns/{turn}",
-    query: [],
+    query: {},
     headers: {},
     body: null,
     answer: "json",
+    answerShape: "Turn",
   },
   stopTurn: {
     method: "POST",
     path: "/projects/{project}/turns/{turn}/stop",
-    query: [],
+    query: {},
     headers: {},
     body: "application/json",
     answer: "json",
+    answerShape: "StoppedTurn",
   },
   sendUiAction: {
     method: "POST",
     path: "/projects/{project}/ui-actions",
-    query: [],
+    query: {},
     headers: { idempotencyKey: "idempotency-key", traceparent: "traceparent" },
     body: "application/json",
     answer: "json",
+    bodyShape: {"fields":["agent_id","tool_name","action_id","message_id","channel_id","wait_seconds"]},
+    answerShape: {"fields":["agent_turn_id","agent_id","action_id","message_id","result_status","tool_result_card_id","error_code"]},
   },
   listStoreAudit: {
     method: "GET",
     path: "/store/audit",
-    query: ["limit","cursor"],
+    query: { limit: "limit", cursor: "cursor" },
     headers: {},
     body: null,
     answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"entries":["AuditEntry"]}},
   },
   verifyStore: {
     method: "GET",
     path: "/store/verify",
-    query: ["drained"],
+    query: { drained: "drained" },
     headers: {},
     body: null,
     answer: "json",

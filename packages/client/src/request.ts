@@ -4,8 +4,11 @@
 //       `..`) is refused.
 //   R2. An argument that the operation does not have is refused: it would be a typo that changes what is asked for.
 
+import { ApiError } from "./api-error.ts";
 import { mistake } from "./base-url.ts";
 import type { OperationSpec } from "./operation-spec.ts";
+import { SHAPES } from "./operations.gen.ts";
+import { toWire } from "./wire-form.ts";
 
 export interface PreparedRequest {
   readonly method: OperationSpec["method"];
@@ -24,13 +27,17 @@ export const JSON_TYPE = "application/json";
 export function prepareRequest(id: string, spec: OperationSpec, args: CallArguments): PreparedRequest {
   const inPath = [...spec.path.matchAll(PARAMETER)].map(([, name]) => name);
   for (const name of Object.keys(args)) {
-    const isKnown = OPTIONS.has(name) || name in spec.headers || inPath.includes(name) || spec.query.includes(name);
+    const isKnown =
+      OPTIONS.has(name) ||
+      Object.hasOwn(spec.headers, name) ||
+      inPath.includes(name) ||
+      Object.hasOwn(spec.query, name);
     if (!isKnown && args[name] !== undefined) throw mistake(`${id} has no argument ${name}`); // R2
   }
   const path = spec.path.replaceAll(PARAMETER, (_, name: string) => segment(id, name, args[name]));
-  const asked = spec.query.filter((name) => args[name] !== undefined);
+  const asked = Object.entries(spec.query).filter(([name]) => args[name] !== undefined);
   const query = new URLSearchParams(
-    Object.fromEntries(asked.map((name) => [name, plain(id, name, args[name])])),
+    asked.map(([name, wire]): [string, string] => [wire, plain(id, name, args[name])]),
   ).toString();
   const headers: Record<string, string> = {};
   for (const [name, header] of Object.entries(spec.headers)) {
@@ -71,8 +78,9 @@ function bodyOf(id: string, spec: OperationSpec, body: unknown): PreparedRequest
   }
   let text: string | undefined;
   try {
-    text = JSON.stringify(body);
-  } catch {
+    text = JSON.stringify(toWire(body, spec.bodyShape, SHAPES, `body of ${id}`));
+  } catch (error) {
+    if (error instanceof ApiError) throw error;
     // a cycle or a BigInt: said below
   }
   if (text === undefined) throw mistake(`body of ${id} cannot be written as JSON`);

@@ -1,4 +1,5 @@
 import { createServer } from "node:net";
+import { TesseraError } from "@tessera/protocol/errors";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { KEY, methodsFor, openDouble, sendJson, sendProblem, testTimers } from "../test/api-double.ts";
 import { ApiError } from "./api-error.ts";
@@ -40,10 +41,25 @@ describe("a call", () => {
       status: 409,
       code: "conflict",
       message: "it is conflict",
-      detail: { field: "x" },
+      details: { field: "x" },
       requestId: "req_1",
       retryAfterMs: null,
     });
+  });
+
+  it("throws an error of Tessera, which knows the catalogue and says whether repeating may help", async () => {
+    const double = await openDouble((_, response) => sendProblem(response, 409, "store_in_use"));
+    const error: unknown = await failureOf(methodsFor(double.url).getThing(THING));
+    expect(TesseraError.is(error) && ApiError.is(error)).toBe(true);
+    expect(error).toBeInstanceOf(TesseraError);
+    expect(error).toMatchObject({ name: "ApiError", code: "store_in_use", retry: "never", http: 409 });
+    expect(ApiError.is(new TesseraError("not_found", "x"))).toBe(false);
+  });
+
+  it("tells a code that only a newer server knows by the code of its status, and keeps it", async () => {
+    const double = await openDouble((_, response) => sendProblem(response, 409, "of_next_year"));
+    const error = await failureOf(methodsFor(double.url).getThing(THING));
+    expect(error).toMatchObject({ code: "conflict", details: { field: "x", error_code: "of_next_year" } });
   });
 
   it("says that the address may be wrong when something else answers", async () => {

@@ -8,8 +8,10 @@
 import { ApiError, errorOfAnswer } from "./api-error.ts";
 import { type Connection, describe, exchange, readText } from "./connection.ts";
 import type { CallOptions, OperationSpec } from "./operation-spec.ts";
+import { SHAPES } from "./operations.gen.ts";
 import type { PreparedRequest } from "./request.ts";
 import { backoffMs, pause, type Timers } from "./timers.ts";
+import { fromWire } from "./wire-form.ts";
 
 export interface SendWorld {
   readonly connection: Connection;
@@ -67,7 +69,7 @@ async function once(
   if (spec.answer === "text") return { response, body: text };
   if (spec.answer === "none" || response.status === 204) return { response, body: undefined };
   try {
-    return { response, body: JSON.parse(text) };
+    return { response, body: fromWire(JSON.parse(text), spec.answerShape, SHAPES) };
   } catch (cause) {
     const type = response.headers.get("content-type") ?? "nothing";
     const message = `${describe(connection, request)} was answered with ${type}, not with JSON; is this the address of a Tessera API?`;

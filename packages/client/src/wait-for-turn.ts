@@ -2,16 +2,19 @@
 //
 //   W1. Events are only the bell; what getTurn says is the truth. Without events (no right to them, a proxy in between that
 //       holds them back) the turn is looked at every POLL_MS.
-//   W2. Time that ran out is an answer, not an error: the turn as it is, whose `ended_at` is null. The turn goes on.
+//   W2. Time that ran out is an answer, not an error: the turn as it is, whose `endedAt` is null. The turn goes on.
 
 import type { Client } from "./client-methods.ts";
 import type { Turn } from "./operations.gen.ts";
 import { pause, type Timers } from "./timers.ts";
 
+/** What `waitForTurn` takes. */
 export interface TurnWait {
+  /** The id of the project. */
   readonly project: string;
+  /** The id of the turn: `agentTurnId` of the answer that it was asked for with. */
   readonly turn: string;
-  /** Absent: as long as it takes. */
+  /** How long to wait at most. Absent: as long as it takes. */
   readonly timeoutMs?: number;
   /** Ends the wait, which rejects with the signal's reason. The turn goes on. */
   readonly signal?: AbortSignal;
@@ -38,7 +41,7 @@ export async function waitForTurn(
   try {
     for (;;) {
       const document = await client.getTurn({ project, turn, ...(given === undefined ? {} : { signal: given }) });
-      if (document.ended_at !== null || isLate) return document; // W2
+      if (document.endedAt !== null || isLate) return document; // W2
       await bell.rung(signal);
     }
   } finally {
@@ -49,7 +52,7 @@ export async function waitForTurn(
 
   async function listen(): Promise<void> {
     // What happened before the connection stood is not in it, so the turn is looked at again then.
-    const events = client.streamEvents({ project, agent_turn_id: turn, signal, onOpen: bell.ring });
+    const events = client.streamEvents({ project, agentTurnId: turn, signal, onOpen: bell.ring });
     for await (const _ of events) bell.ring();
   }
 }

@@ -5,6 +5,7 @@ import { expect, it } from "vitest";
 import { openDouble } from "../test/api-double.ts";
 import { createClient } from "./create-client.ts";
 import { timeoutFor, WAIT_MARGIN_MS, WAITING } from "./waiting-time.ts";
+import { camelCase } from "./wire-form.ts";
 
 interface BodySchema {
   readonly properties?: Readonly<Record<string, { readonly default?: number }>>;
@@ -17,9 +18,9 @@ interface Operation {
 it("is longer than the server waits, also when nothing is said", () => {
   const limit = (id: string, body?: object) => timeoutFor(id, body === undefined ? {} : { body }, 60_000);
   expect(limit("godCallPmo")).toBe(180_000 + WAIT_MARGIN_MS);
-  expect(limit("godCallPmo", { timeout_seconds: 600 })).toBe(600_000 + WAIT_MARGIN_MS);
-  expect(limit("godCallPmo", { timeout_seconds: 1 })).toBe(60_000);
-  expect(limit("callTool", { wait_seconds: 30 })).toBe(60_000);
+  expect(limit("godCallPmo", { timeoutSeconds: 600 })).toBe(600_000 + WAIT_MARGIN_MS);
+  expect(limit("godCallPmo", { timeoutSeconds: 1 })).toBe(60_000);
+  expect(limit("callTool", { waitSeconds: 30 })).toBe(60_000);
   expect(limit("getTurn")).toBe(60_000);
 });
 
@@ -33,7 +34,7 @@ it("knows the operations that wait and what they wait for, as the API describes 
     .flatMap(({ operationId, requestBody }) => {
       const fields = Object.entries(requestBody?.content["application/json"]?.schema.properties ?? {});
       const waits = fields.filter(([name]) => /^(wait|timeout)_(ms|seconds)$/.test(name));
-      return waits.map(([name, schema]) => [operationId, name, schema.default ?? 0] as const);
+      return waits.map(([name, schema]) => [operationId, camelCase(name), schema.default ?? 0] as const);
     });
   const known = Object.entries(WAITING).map(([id, { field, usual }]) => [id, field, usual] as const);
   expect(known.toSorted()).toEqual(described.toSorted());
@@ -47,7 +48,7 @@ it("counts for the client's methods, and the caller's own limit comes first", as
     return { cancel: () => undefined };
   };
   const client = createClient({ url: double.url, timers: { random: () => 0, after } });
-  const call = { project: "p", tool: "fork_join", body: { caller_agent_id: "boss" } };
+  const call = { project: "p", tool: "fork_join", body: { callerAgentId: "boss" } };
   await client.godCallPmo(call);
   await client.godCallPmo({ ...call, timeoutMs: 5 });
   expect(limits).toEqual([180_000 + WAIT_MARGIN_MS, 5]);

@@ -12,10 +12,10 @@ export interface WaitField {
 
 /** Operations whose body says how long the server may wait. */
 export const WAITING: Readonly<Record<string, WaitField>> = {
-  callTool: { field: "wait_seconds", unitMs: 1_000, usual: 30 },
-  claimCalls: { field: "wait_ms", unitMs: 1, usual: 0 },
-  godCallPmo: { field: "timeout_seconds", unitMs: 1_000, usual: 180 },
-  sendUiAction: { field: "wait_seconds", unitMs: 1_000, usual: 30 },
+  callTool: { field: "waitSeconds", unitMs: 1_000, usual: 30 },
+  claimCalls: { field: "waitMs", unitMs: 1, usual: 0 },
+  godCallPmo: { field: "timeoutSeconds", unitMs: 1_000, usual: 180 },
+  sendUiAction: { field: "waitSeconds", unitMs: 1_000, usual: 30 },
 };
 /** For everything else that a request does besides waiting. */
 export const WAIT_MARGIN_MS = 30_000;

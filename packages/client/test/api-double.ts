@@ -92,7 +92,7 @@ export function testTimers({ isLate = false } = {}): TestTimers {
 }
 
 export const TABLE = {
-  getThing: op("GET", "/projects/{project}/things/{thing}", { query: ["limit", "isOpen"] }),
+  getThing: op("GET", "/projects/{project}/things/{thing}", { query: { limit: "limit", isOpen: "isOpen" } }),
   makeThing: op("POST", "/projects/{project}/things", {
     headers: { idempotencyKey: "idempotency-key", ifMatch: "if-match" },
     body: "application/json",
@@ -100,11 +100,11 @@ export const TABLE = {
   uploadThing: op("POST", "/projects/{project}/uploads", { body: "application/yaml", answer: "none" }),
   callThing: op("POST", "/projects/{project}/things/{thing}:call", { body: "application/json" }),
   getText: op("GET", "/text", { answer: "text" }),
-  streamThings: op("GET", "/projects/{project}/events", { query: ["after"], answer: "events" }),
+  streamThings: op("GET", "/projects/{project}/events", { query: { after: "after" }, answer: "events" }),
 } as const;
 
 function op(method: OperationSpec["method"], path: string, more: Partial<OperationSpec>): OperationSpec {
-  return { method, path, query: [], headers: {}, body: null, answer: "json", ...more };
+  return { method, path, query: {}, headers: {}, body: null, answer: "json", ...more };
 }
 
 type Call = (call?: Readonly<Record<string, unknown>>) => Promise<unknown>;

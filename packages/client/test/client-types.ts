@@ -6,12 +6,12 @@ export async function accepted(client: Client, signal: AbortSignal): Promise<voi
   await client.getHealth();
   await client.getHealth({ signal, timeoutMs: 1_000 });
   const turn: Turn = await client.getTurn({ project: "p", turn: "t", signal });
-  turn.ended_at satisfies string | null;
-  const { turns, next_cursor } = await client.listTurns({ project: "p", limit: 5 });
-  turns[0]?.agent_turn_id satisfies string | undefined;
-  next_cursor satisfies string | null;
+  turn.endedAt satisfies string | null;
+  const { turns, nextCursor } = await client.listTurns({ project: "p", limit: 5 });
+  turns[0]?.agentTurnId satisfies string | undefined;
+  nextCursor satisfies string | null;
   const order = { project: "p", body: { agent: "a", input: "x" }, idempotencyKey: "k" };
-  (await client.enqueueTurn(order)).agent_turn_id satisfies string;
+  (await client.enqueueTurn(order)).agentTurnId satisfies string;
   await client.uploadTools({ project: "p", body: "tool_name: x" });
   await client.uploadTools({ project: "p", body: new Uint8Array() });
   (await client.deleteTool({ project: "p", tool: "t" })) satisfies undefined;
@@ -41,5 +41,5 @@ export async function refused(client: Client): Promise<void> {
   // @ts-expect-error: a stream is not a promise
   client.streamEvents({ project: "p" }).then;
   // @ts-expect-error: nothing is left untyped
-  (await client.getTurn({ project: "p", turn: "t" })).ended_at satisfies number;
+  (await client.getTurn({ project: "p", turn: "t" })).endedAt satisfies number;
 }
