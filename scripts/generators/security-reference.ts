@@ -90,7 +90,7 @@ ${NOT_BUILT.map(({ what, why }) => `- **${what}** ${why}`).join("\n")}
 `;
 }
 
-/** Titles of one file together, in the order of the row. */
+/** Titles of one file together, in the order of the row. Comments and other pages name a row by its id (`security.md#h13`). */
 function cellsOf({ id, input, answer, shown }: Row): string[] {
   const byFile = new Map<string, string[]>();
   for (const [file, title] of shown) {
@@ -99,7 +99,7 @@ function cellsOf({ id, input, answer, shown }: Row): string[] {
     byFile.set(FILES[file], [...(byFile.get(FILES[file]) ?? []), text]);
   }
   const tests = [...byFile].map(([file, titles]) => `${code(file.split("/").at(-1) ?? file)}: ${titles.join("; ")}`);
-  return [id, input, answer, tests.join(" · ")];
+  return [`<a id="${id.toLowerCase()}"></a>${id}`, input, answer, tests.join(" · ")];
 }
 
 /** A title is text, whatever Markdown would make of it. */

@@ -3,6 +3,7 @@
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { expect, it } from "vitest";
+import { anchorsOf } from "./headings.ts";
 import { ROOT } from "./run-guide.ts";
 
 const FOLDERS = ["docs", "examples", "deploy"];
@@ -18,21 +19,6 @@ function documents(): string[] {
       .map((name) => join(folder, name)),
   );
   return [...top, ...below];
-}
-
-/** As GitHub makes them. */
-function anchorsOf(markdown: string): Set<string> {
-  const headings = markdown.replace(/^```[\s\S]*?^```/gm, "").match(/^#+ .*$/gm) ?? [];
-  return new Set(
-    headings.map(
-      (heading) =>
-        `#${heading
-          .replace(/^#+ /, "")
-          .toLowerCase()
-          .replace(/[^\p{L}\p{N}\s_-]/gu, "")
-          .replace(/\s/g, "-")}`,
-    ),
-  );
 }
 
 it.each(documents())("every link of %s leads somewhere", (document) => {

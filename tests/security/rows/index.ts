@@ -1,5 +1,5 @@
-// The 97 rows of faults.md §6, and where each is shown. tests/security/rows.test.ts holds that the pointers point;
-// docs/reference/security.md is made from them.
+// The 97 rows of bad input, and where each is shown. tests/security/rows.test.ts holds that the pointers point;
+// docs/reference/security.md is generated from them.
 
 import { BUS_ROWS } from "./bus.ts";
 import { HTTP_ROWS } from "./http.ts";

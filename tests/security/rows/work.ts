@@ -25,7 +25,7 @@ export const TOOL_ROWS: readonly Row[] = [
     ["files", "is closed for links to a file", "path_outside_workdir"], ["files", "does not wait for FIFOs", "invalid_path", "mkfifo"],
     ["files", "is closed for hard links", "path_outside_workdir"],
     ["files", "that goes on all the while is never won", "secret", "rename"]),
-  row("T10", "the table of §5.9; `file:`, `gopher:`, `data:`, credentials, port 25, a tab in the host", "`url_not_allowed`",
+  row("T10", "written forms of private and reserved addresses; `file:`, `gopher:`, `data:`, credentials, port 25, a tab in the host", "`url_not_allowed`",
     ["calls", "T10 reach no address that is not public", "url_not_allowed", "file:///etc/passwd", "gopher:", "data:", "user:pw@", ":25", "exa\\tmple"],
     ["dials", "%s refuses every URL of the table", "REFUSED_URLS", "url_not_allowed"],
     ["dials", "public first and private then", "169.254.169.254"]),
