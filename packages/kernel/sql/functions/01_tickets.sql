@@ -1,4 +1,5 @@
--- Tickets: the right to open a call's next attempt, remade by anyone who may run l0, guessed by nobody (design D8).
+-- Tickets: the right to open a call's next attempt, remade by anyone who may run l0, guessed by nobody
+-- (docs/design.md#authority-is-in-the-database).
 
 create or replace function l0.ticket(inner_pad bytea, outer_pad bytea, project_id text, tool_call_id text, attempt integer)
 returns text language sql stable parallel safe as $$

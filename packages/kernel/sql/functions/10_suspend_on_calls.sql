@@ -8,7 +8,7 @@
 --   With the last two, deadline_ms is the queue time and a claim sets the deadline anew (decision 40); never for a local call.
 -- answer per item: accepted | duplicate (the same step is already there) with a ticket per call, or rejected + code.
 --
--- Keeps D6: the head is locked first and must be held at this turn and epoch, or nothing is written.
+-- The head is locked first and must be held at this turn and epoch, or nothing is written (docs/design.md#writes-are-fenced).
 -- Keeps C3: the places of the results are reserved here, in call order.
 
 create or replace function l0.suspend_on_calls(items jsonb, at timestamptz default null) returns json

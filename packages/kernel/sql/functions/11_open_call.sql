@@ -1,4 +1,4 @@
--- Commit point B: an executor takes a call, and with it everything it needs to run it (design D5).
+-- Commit point B: an executor takes a call, and with it everything it needs to run it (docs/design.md#claim-before-work).
 --
 -- move: claim.open (unclaimed → claimed). The attempt grows here and in claim.repeat; for local calls where a worker takes
 -- them (files 10, 22 and 28).
@@ -8,7 +8,7 @@
 -- answer: accepted + { attempt, capability, lease_expires_at, mode: run | reconcile, … }, or rejected with card_not_found,
 --   tenant_mismatch, protocol_violation, auth_failed, already_settled, already_claimed, stale_attempt, tool_timeout.
 --
--- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (design §4).
+-- A batch in which every claim is of a `read` tool need not wait for the disk: losing such a claim repeats a read (docs/design.md#effects).
 --
 -- Judged first, locked after: a caller may keep its transaction open, so what is refused must leave nothing locked. What was judged
 -- good is written by a compare-and-set on what was judged; an item whose row has changed meanwhile is judged again, in a new statement.
@@ -51,7 +51,7 @@ begin
              when c.project_id is distinct from i.project_id then
                case when i.ticket = l0.ticket(pads.inner_pad, pads.outer_pad, c.project_id, c.tool_call_id, c.attempt + 1)
                  then 'tenant_mismatch' else 'card_not_found' end
-             -- Another call's card is a contradiction (faults N7); anything else is no card at all, whatever it is (N10).
+             -- Another call's card is a contradiction; anything else is no card at all, whatever it is.
              when i.tool_call_card_id <> c.call_card_id then
                case when exists (select 1 from card.cards k where k.card_id = i.tool_call_card_id and k.project_id = c.project_id and k.type = 'tool.call')
                  then 'protocol_violation' else 'card_not_found' end

@@ -51,8 +51,8 @@ begin
   return coalesce(answer, '[]');
 end $$;
 
--- Why this caller may not write for this call, or null when it may: the first three checks of every executor write (design D8),
--- in their order: capability, stale, settled.
+-- Why this caller may not write for this call, or null when it may: the first three checks of every executor write
+-- (docs/design.md#authority-is-in-the-database), in their order: capability, stale, settled.
 drop function if exists l0.refuse_holder(boolean, bytea, bytea[], text, state.wait_status, state.settler, text, text);
 create or replace function l0.refuse_holder(known boolean, cap_sha256 bytea, stale_caps bytea[], claimed_as text, wait_status state.wait_status,
                                             capability text, principal text) returns text

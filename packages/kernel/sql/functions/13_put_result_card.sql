@@ -1,4 +1,4 @@
--- A result is written down before it is reported: the seeds' card-then-pointer flow. It changes nothing: the call still waits,
+-- A result is written down before it is reported: the card, then the pointer to it. It changes nothing: the call still waits,
 -- the card is in no box, and it counts only when a report points to it.
 --
 -- item: { project_id, tool_call_id, capability, content: { status, after_execution?, result?, error? }, card_id?, author_id?,
@@ -6,7 +6,7 @@
 -- answer: accepted + tool_result_card_id (the same content again is accepted too) + warning?, or rejected with not_found, auth_failed,
 --   stale_attempt, already_settled, payload_too_large, protocol_violation, conflict (same id, other content).
 -- A content that contradicts itself is saved as a failed result, with the strict answer as `warning` (l0.normal_result).
--- Author, lineage and function name come from the call; a claim that differs is refused (design D8).
+-- Author, lineage and function name come from the call; a claim that differs is refused (docs/design.md#authority-is-in-the-database).
 
 create or replace function l0.put_result_card_at(items jsonb, at timestamptz) returns json
 language plpgsql
@@ -87,7 +87,7 @@ language sql volatile parallel safe as $$ select 'card_' || replace(gen_random_u
 create or replace function l0.saved_card_id(tool_call_id text, attempt integer, cap_sha256 bytea) returns text
 language sql stable parallel safe as $$ select 'card_' || md5(tool_call_id || ':' || attempt || ':' || encode(cap_sha256, 'hex')) $$;
 
--- What a caller says about itself must be what the call says (reference §5.5 rows 8–10; faults R4–R6).
+-- What a caller says about itself must be what the call says (docs/protocol/reports.md#checks-of-a-report).
 create or replace function l0.refuse_claims(true_author text, true_function text, true_trace text, author_id text, function_name text,
                                             traceparent text) returns text
 language plpgsql immutable as $$
@@ -101,8 +101,8 @@ begin
   end;
 end $$;
 
--- What is wrong with a result's content, or null: { the strict answer, the code of the failed result that is made of it, in words }
--- (faults R7, R10, C4). Null as the second: the error that came with it says enough. A content that is too large has no second and no
+-- What is wrong with a result's content, or null: { the strict answer, the code of the failed result that is made of it, in words }.
+-- Null as the second: the error that came with it says enough. A content that is too large has no second and no
 -- third: its executor can report a smaller one, so it is refused.
 create or replace function l0.result_mistake(content jsonb, after_execution text) returns text[]
 language plpgsql immutable as $$
@@ -142,8 +142,8 @@ begin
   return (l0.result_mistake(content, after_execution))[1];
 end $$;
 
--- A result that contradicts itself, as the failed one that is written instead (reference §5.3): its executor was heard, and would not
--- say it better the second time. Towards failure only; the strict answer stays in it as error.detail.warning.
+-- A result that contradicts itself, as the failed one that is written instead (docs/protocol/reports.md#building-a-result): its executor
+-- was heard, and would not say it better the second time. Towards failure only; the strict answer stays in it as error.detail.warning.
 -- The executor must have been proven before.
 create or replace function l0.normal_result(content jsonb, after_execution text) returns jsonb
 language plpgsql immutable as $$
@@ -177,7 +177,7 @@ begin
 end $$;
 
 -- Whatever was given as an error, as one: code, message and source, and the optional fields that are what they should be
--- (reference §5.4). Without one, the result may say why.
+-- (docs/protocol/reports.md#error-objects). Without one, the result may say why.
 create or replace function l0.normal_error(given jsonb, result jsonb) returns jsonb
 language plpgsql immutable as $$
 declare

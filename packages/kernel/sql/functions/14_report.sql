@@ -1,4 +1,4 @@
--- Commit point C: a call's outcome is settled, once, whoever comes first (design D8).
+-- Commit point C: a call's outcome is settled, once, whoever comes first (docs/design.md#authority-is-in-the-database).
 --
 -- move: wait.settle (waiting → received). A retryable failure with attempts left does not settle: it gives the call back.
 -- item: { project_id, tool_call_id, capability, content | tool_result_card_id (+ status, after_execution), message_type?,
@@ -7,7 +7,8 @@
 -- answer: accepted + { tool_result_card_id, inbox_id, correlation_id, trace_id, wake?, warning? }, accepted + retry_at, duplicate,
 --   or rejected + code. `wake` is there when none of the step's calls is left open.
 --
--- Order of the checks: capability → settled by this attempt (duplicate, body not compared) → stale → reference §5.5 rows 5–12 → content.
+-- Order of the checks: capability → settled by this attempt (duplicate, body not compared) → stale → what the report
+-- says of its target and itself → content (docs/protocol/reports.md#checks-of-a-report).
 -- A content that contradicts itself, or a pointer its card, comes last, so that whoever says it was proven: it settles the call as
 -- failed, and the strict answer is the `warning` (l0.normal_result). A pointer to a card that is no success is that card.
 -- Judged first, locked after, as in file 11: who does not hold a call locks nothing.

@@ -1,5 +1,5 @@
--- The only doors of a tool's login (design D1): no table, no choice of time, its own name as principal, and the JSON gate of D9
--- again, because what comes through here has not passed the TypeScript one.
+-- The only doors of a tool's login (docs/design.md#the-database-has-one-writer): no table, no choice of time,
+-- its own name as principal, and the JSON gate again, because what comes through here has not passed the TypeScript one.
 
 create or replace function l0.from_session(items jsonb) returns jsonb
 language plpgsql stable as $$

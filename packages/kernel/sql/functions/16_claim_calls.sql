@@ -1,4 +1,5 @@
--- An executor without a bus asks for work: the oldest calls of a target that nobody has, opened in the same transaction (design D5).
+-- An executor without a bus asks for work: the oldest calls of a target that nobody has, opened in the same transaction
+-- (docs/design.md#claim-before-work).
 --
 -- moves: claim.open, by l0.open_call_at, which decides as always; this only finds the calls.
 -- Takes no ticket: the kernel's role vouches that the caller may work for this target (its API key was checked). Rows that another

@@ -35,7 +35,7 @@ begin
            where h.project_id = project and h.agent_id = agent and h.active_agent_turn_id is not null);
 end $$;
 
--- A deliverable for a turn that ends without one of its own (reference §4.2).
+-- A deliverable for a turn that ends without one of its own (docs/protocol/cards.md#fallback-deliverable).
 create or replace function l0.fallback_deliverable(turn state.agent_turns, box_pos integer, final_status text, code text, message text, moment timestamptz)
 returns text language plpgsql as $$
 declare

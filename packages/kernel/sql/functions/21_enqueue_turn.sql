@@ -9,7 +9,8 @@
 --   trace_budget_exceeded, canceled (the parent was stopped), forbidden (output box of another agent), conflict (the id names another turn; the
 --   project is inactive or archived), bad_request.
 --
--- The depth comes from the stored parent, never from a header (faults F43); the budget of the trace stops fan-out bombs (F44).
+-- The depth comes from the stored parent, never from a header (docs/faults.md#f43); the budget of the trace
+-- stops fan-out bombs.
 
 create or replace function l0.enqueue_turn(items jsonb, at timestamptz default null) returns json
 language plpgsql

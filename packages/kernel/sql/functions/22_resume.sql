@@ -8,7 +8,7 @@
 -- answer: accepted + state: started | resumed + everything the next step needs; or nothing + why: idle | held | waiting | deferred
 --   (waiting may carry local_calls to run); or rejected with not_found, worker_lapsed, agent_busy.
 --
--- Keeps D6: the worker must be alive by the database's clock. The results come in call order (promise 7).
+-- The worker must be alive by the database's clock (docs/design.md#writes-are-fenced). The results come in call order.
 
 create or replace function l0.resume(items jsonb, at timestamptz default null) returns json
 language plpgsql

@@ -1,4 +1,5 @@
--- Commit point E, and the other writes of a worker that holds a turn. Every one is fenced by turn and epoch (design D6).
+-- Commit point E, and the other writes of a worker that holds a turn. Every one is fenced by turn and epoch
+-- (docs/design.md#writes-are-fenced).
 
 -- Cards that a step adds to the output box without calling a tool: reminders, errors, a thought that goes on.
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, cards: [{ card_id, type, content, metadata?, step_id? }] }
@@ -143,7 +144,7 @@ begin
     || l0.answer_wake(h.active_agent_turn_id);
 end $$;
 
--- A worker gives its turn back for later (reference §6.4): after `deferrals_max` times the turn fails.
+-- A worker gives its turn back for later (docs/protocol/turns.md#putting-a-turn-off): after `deferrals_max` times the turn fails.
 -- moves: head.defer (running → dispatched, epoch + 1), inbox.defer (processing → deferred); or head.exhaust, inbox.fail
 -- item: { project_id, agent_id, agent_turn_id, turn_epoch, reason, delay_ms, deferrals_max }
 create or replace function l0.defer_turn(items jsonb, at timestamptz default null) returns json

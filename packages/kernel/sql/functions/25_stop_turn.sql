@@ -1,4 +1,4 @@
--- A turn is stopped from outside, whatever it is doing, in one commit (faults F41, F42).
+-- A turn is stopped from outside, whatever it is doing, in one commit (docs/faults.md#f41, docs/faults.md#f42).
 --
 -- moves: head.stop (dispatched | running | suspended → idle, epoch + 1), inbox.cancel (queued → skipped), wait.drop
 -- item: { project_id, agent_turn_id, reason? }

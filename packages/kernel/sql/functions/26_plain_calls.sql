@@ -189,7 +189,7 @@ begin
   if coalesce(cardinality(done), 0) < jsonb_array_length(items) then
     return l0.with_the_rest('open_call', items, moment, answer, done);
   end if;
-  -- Losing the claim of a `read` tool repeats a read (design §4): no need to wait for the disk.
+  -- Losing the claim of a `read` tool repeats a read (docs/design.md#effects): no need to wait for the disk.
   if only_reads then
     perform set_config('synchronous_commit', 'off', true);
   end if;

@@ -1,4 +1,5 @@
--- Workers: one row each, renewed by heartbeat; a head names its holder, so a turn's lease is its worker's (design §3, row shape).
+-- Workers: one row each, renewed by heartbeat; a head names its holder, so a turn's lease is its worker's
+-- (docs/design.md#one-row-per-call).
 
 -- item: { worker_id, worker_target, lease_ms?, info? }. answer: accepted + lease_expires_at, or rejected with worker_lapsed:
 -- a worker that was declared dead stays dead; it must come back under a new id.
@@ -34,7 +35,7 @@ begin
   update state.workers w set lease_until = least(w.lease_until, coalesce(at, clock_timestamp())) where w.worker_id = worker;
 end $$;
 
--- A store that only one process can open has nobody else's leases in it (design D3): all of them are ended.
+-- A store that only one process can open has nobody else's leases in it (docs/design.md#one-dialect-two-engines): all of them are ended.
 create or replace function l0.free_leases(at timestamptz default null) returns json
 language plpgsql set search_path = pg_catalog, pg_temp as $$
 declare
@@ -50,7 +51,8 @@ begin
   return json_build_object('workers', freed_workers, 'calls', freed_calls);
 end $$;
 
--- A dead executor's call, by what its tool declared (design §4). The caller holds the call's row and knows that it waits, claimed.
+-- A dead executor's call, by what its tool declared (docs/design.md#effects). The caller holds the call's row and
+-- knows that it waits, claimed.
 -- moves: claim.release (→ unclaimed, to be run again) or wait.settle with outcome_unknown | tool_crashed.
 create or replace function l0.lapse_call(c state.calls, moment timestamptz) returns text
 language plpgsql as $$
@@ -140,8 +142,8 @@ language sql as $$
     'its code held its process up for good, twice; the process was ended each time, and its log says where the code stood', 'error', moment)
 $$;
 
--- A lapsed worker's running turn goes to whoever wakes first, from its last commit (design D7); its local calls by their effect. Where
--- the worker's process was held up by another turn, neither a crash nor an attempt is counted.
+-- A lapsed worker's running turn goes to whoever wakes first, from its last commit (docs/design.md#crashed-turns-are-resumed); its local
+-- calls by their effect. Where the worker's process was held up by another turn, neither a crash nor an attempt is counted.
 -- moves: head.recover (running → dispatched, epoch + 1), inbox.recover (processing → pending); or head.exhaust at the third crash in a
 -- row, and at the second hang.
 create or replace function l0.recover_turn(h state.agent_state_head, moment timestamptz) returns jsonb

@@ -1,5 +1,6 @@
--- The sweeper: whatever waits too long is looked at (design D4, D7). Any number of instances, no leader: rows are taken with
--- SKIP LOCKED, a bounded number at a time, and each move is the same compare-and-set as everywhere else.
+-- The sweeper: whatever waits too long is looked at (docs/design.md#messages-only-ring, docs/design.md#crashed-turns-are-resumed). Any
+-- number of instances, no leader: rows are taken with SKIP LOCKED, a bounded number at a time, and each move is the same compare-and-set as
+-- everywhere else.
 --
 -- A row that another session keeps locked stops nothing: it is passed over, told as `skipped`, and taken by the next sweep that finds it
 -- free. What a row needs besides itself is waited for only briefly (sweep_workers), and then counts as locked, too.
@@ -282,7 +283,7 @@ end $$;
 
 -- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
 -- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
--- enough to bring all work to its end (design D4).
+-- enough to bring all work to its end (docs/design.md#messages-only-ring).
 -- It may be for one project only (null: all): what others have left lying must not hide it.
 -- also_unrung: the asker knows that its bus is gone, so it need not wait for the first repeated ring: whatever is fresh counts, too, as
 -- in l0.ring_early.

@@ -95,7 +95,7 @@ begin
     elsif coalesce(i.removed, false) and exists (
             select 1 from state.calls c where c.due_at is not null and c.wait_status = 'waiting'
                and c.project_id = i.project_id and c.tool_name = i.tool_name) then
-      -- A call that waits may still be opened and asks for its definition then (faults Y17).
+      -- A call that waits may still be opened and asks for its definition then.
       answers := answers || jsonb_build_object(i.ord::text, jsonb_build_object('outcome', 'rejected', 'code', 'conflict', 'tool_name', i.tool_name));
     elsif coalesce(i.removed, false) then
       insert into resource.tool_versions

@@ -45,7 +45,7 @@ begin
                              target_agent_id, correlation_id, recursion_depth, trace_id, parent_step_id, created_at)
     values ('join:' || i.batch_id, c.project_id, c.channel_id, 'join', 'request', c.agent_id, c.agent_turn_id, c.step_id, c.author_id, i.batch_id,
             c.recursion_depth, c.trace_id, c.parent_step_id, moment);
-    -- The call's own deadline lies past the batch's, so that the batch answers first (reference Part 3, row 26).
+    -- The call's own deadline lies past the batch's, so that the batch answers first.
     update state.calls k
        set batch_id = i.batch_id, lease_until = null,
            deadline_at = greatest(k.deadline_at, moment + coalesce(i.deadline_ms, 900000) * interval '1 millisecond' + interval '30 seconds')
@@ -109,7 +109,7 @@ begin
   return l0.in_item_order(answers, items);
 end $$;
 
--- The end of a batch and the answer of its call in one commit, whoever of several PMOs comes first (faults F39).
+-- The end of a batch and the answer of its call in one commit, whoever of several PMOs comes first (docs/faults.md#f39).
 -- moves: batch running → success | failed | timeout | partial; wait.settle by 'batch'
 -- item: { batch_id, project_id, status, result, error? }
 -- What the tasks came to bounds the status: success if all succeeded and only then, partial if some delivered, timeout if one timed out. Which of

@@ -4,7 +4,7 @@
 --
 -- items: [{ project, box, from, limit }], or [{ project, agent }]; answer: the rows, with the number of the item they belong to.
 
--- Input order, duplicates kept, missing ones skipped (reference §4.2).
+-- Input order, duplicates kept, missing ones skipped (docs/protocol/cards.md#rules).
 create or replace function l0.cards_by_id(project text, ids text[]) returns setof card.card_documents
 language plpgsql stable
 set search_path = pg_catalog, pg_temp set plan_cache_mode = 'force_generic_plan' set jit = off
