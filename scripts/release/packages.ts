@@ -1,6 +1,6 @@
 // What is published: which parts of the workspace make which package, and what people may import of it.
 //
-// The names themselves are `PACKAGES` in packages/protocol/src/product.ts; decision 51 says why it is these three.
+// The names themselves are `PACKAGES` in packages/protocol/src/product.ts.
 
 import { PACKAGES, SCHEMA_FOLDER, SUBPATHS } from "@tessera/protocol";
 

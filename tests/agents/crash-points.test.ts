@@ -1,5 +1,5 @@
-// A worker process is lost at each moment of the loop. What the turn then does is written in faults F01-F03, F20, F22, F23
-// and F34, and for calls that were running in design §4.
+// A worker process is lost at each moment of the loop. What the turn then does is written in docs/faults.md#workers, and for
+// calls that were running in docs/design.md#effects.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -154,7 +154,7 @@ describe("a worker killed -9 while tools run in it", () => {
   );
 });
 
-describe("a turn whose worker dies every time (F34)", () => {
+describe("a turn whose worker dies every time", () => {
   it(
     "fails as crash_loop at the third crash, and its agent takes the next turn",
     async () => {
@@ -178,7 +178,7 @@ describe("a turn whose worker dies every time (F34)", () => {
   );
 });
 
-describe("a worker that stands still past its lease (F23)", () => {
+describe("a worker that stands still past its lease", () => {
   it(
     "writes nothing when it goes on: the turn is another's",
     async () => {
@@ -206,7 +206,7 @@ describe("a worker that stands still past its lease (F23)", () => {
   );
 });
 
-describe("two workers and a thousand bells (F20, F22)", () => {
+describe("two workers and a thousand bells", () => {
   it(
     "take each turn once",
     async () => {

@@ -1,4 +1,4 @@
-// Migrators as real processes (F51): any number may run at once, and one that is killed leaves nothing half done.
+// Migrators as real processes (docs/faults.md#f51): any number may run at once, and one that is killed leaves nothing half done.
 
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -187,7 +187,7 @@ async function main(): Promise<void> {
     killPoints,
     onWarning: (warning) => console.error(warning),
   });
-  // A directory has one process: whatever leases are in it belong to the dead (design D3).
+  // A directory has one process: whatever leases are in it belong to the dead (docs/design.md#one-dialect-two-engines).
   if (config.store.engine === "pglite") say({ event: "freed", ...(await kernel.freeLeases()) });
   await startRoles(kernel, bus);
   say({ event: "ready" });

@@ -1,4 +1,4 @@
-// A process that was stopped past its lease and goes on as if nothing had happened (F23): everything it writes is
+// A process that was stopped past its lease and goes on as if nothing had happened (docs/faults.md#f23): everything it writes is
 // refused, and the store does not change by a single row.
 
 import type { Database } from "@tessera/kernel";

@@ -1,5 +1,5 @@
-// A PGlite directory belongs to one process (design D3): the second is refused and told what to do; after kill -9 the
-// directory opens at once, and nobody waits for the leases of the dead.
+// A PGlite directory belongs to one process (docs/design.md#one-dialect-two-engines): the second is refused and told what to do;
+// after kill -9 the directory opens at once, and nobody waits for the leases of the dead.
 
 import { describe, expect, test } from "vitest";
 import { expectOneOutcomeEach } from "../scenarios/outcome-check.ts";

@@ -1,4 +1,5 @@
-// Two processes with everything in them race for the same agents (F22): of every epoch of every turn, one is the holder.
+// Two processes with everything in them race for the same agents (docs/faults.md#f22): of every epoch of every turn, one is the
+// holder.
 
 import { waitFor } from "@tessera/testkit";
 import { describe, expect, inject, test } from "vitest";

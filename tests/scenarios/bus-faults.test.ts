@@ -1,4 +1,5 @@
-// The bus rings, the database decides (design D4): whatever a bus does to its messages, every call gets its one outcome.
+// The bus rings, the database decides (docs/design.md#messages-only-ring): whatever a bus does to its messages, every call gets
+// its one outcome.
 //
 // The store's time runs faster than the wall's, so that a ring after 5 s takes a fraction of a second. Where no message
 // of the bus arrives at all, not even the sweeper's, workers and tools find in the store what was rung in vain.

@@ -99,7 +99,7 @@ function expectCallOrder(transcripts: Map<string, CardRow[]>): void {
   }
 }
 
-/** Design §4: `once` never acts twice; what may be repeated is repeated under one key; success means that it acted. */
+/** `once` never acts twice; what may be repeated is repeated under one key; success means that it acted. */
 function expectAllowedEffects(calls: readonly CallRow[], entries: readonly EffectEntry[]): void {
   const byCall = Map.groupBy(entries, (entry) => entry.tool_call_id);
   for (const call of calls) {

@@ -1,6 +1,6 @@
 // A tool service without a tool: claims calls from the bus, does what their arguments say, and reports.
 //
-//   T1. The command is acked right after the claim, whatever its answer (design D5).
+//   T1. The command is acked right after the claim, whatever its answer (docs/design.md#claim-before-work).
 //   T2. While it works it renews its lease; told `cancel`, it stops and reports nothing.
 //   T3. A report that the database could not take is sent again, for as long as the service runs.
 

@@ -1,6 +1,6 @@
-// Every gate through which somebody else's JSON or YAML comes in, with what poisons prototypes and what explodes (faults §5.19,
-// §5.20, §5.21). The gates inside a store have the same inputs in packages/kernel/test/report-codes.test.ts and request-gate.test.ts,
-// those of the API in packages/server/src/http-edge.test.ts and registry.test.ts.
+// Every gate through which somebody else's JSON or YAML comes in, with what poisons prototypes and what explodes. The gates
+// inside a store have the same inputs in packages/kernel/test/report-codes.test.ts and request-gate.test.ts, those of the API in
+// packages/server/src/http-edge.test.ts and registry.test.ts.
 //
 //   P1. A poisoned input is refused by its code, and after each one a fresh object has nothing that it did not have before.
 //   P2. `constructor` and `prototype` are ordinary keys: they may pass, as data of their own object.

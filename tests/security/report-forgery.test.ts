@@ -1,5 +1,5 @@
-// Forged reports (faults §5.1, R1–R6, R11, R13): whoever knows a call, but was not given this attempt of it, changes no row and
-// leaves one line in the audit of the call's own project. Its rightful holder still reports afterwards.
+// Forged reports (docs/reference/security.md#r-reports): whoever knows a call, but was not given this attempt of it, changes no
+// row and leaves one line in the audit of the call's own project. Its rightful holder still reports afterwards.
 //
 //   F1. Rows are compared whole, by a digest of every table but the audit log.
 //   F2. The answer and the audit line hold no capability, neither the forged one nor the real one.

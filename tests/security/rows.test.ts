@@ -78,7 +78,7 @@ function cases(name: FileName): Case[] {
   return found;
 }
 
-describe("the index of faults.md §6", () => {
+describe("the index of bad input", () => {
   it("has all 97 rows, each once, in order", () => {
     const ids = BOUNDARIES.flatMap(({ rows }) => rows.map(({ id }) => id));
     const wanted = BOUNDARIES.flatMap(({ letter, count }) =>

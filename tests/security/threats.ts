@@ -1,4 +1,4 @@
-// The threats of faults.md §5 in our words, what holds against each, and where it is tested; and what is not built, with the reason.
+// The threats, what holds against each, and where it is tested; and what is not built, with the reason.
 
 export interface Threat {
   readonly threat: string;

@@ -1,4 +1,4 @@
-// A store that loses its last commits, and what is said about a call that went with them (faults F30).
+// A store that loses its last commits, and what is said about a call that went with them (docs/faults.md#f30).
 
 import { openMemoryBus } from "@tessera/engines/memory-bus";
 import { openKernel } from "@tessera/kernel";

@@ -1,4 +1,4 @@
-// A store that can lose what it committed last, as a replica does that takes over and had not received it (faults F30).
+// A store that can lose what it committed last, as a replica does that takes over and had not received it (docs/faults.md#f30).
 //
 //   T1. From `begin` on everything is answered as if it were committed, and is not; `lose` takes all of it back at once.
 //   T2. A statement in between is all or nothing, as it is outside.

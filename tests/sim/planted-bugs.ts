@@ -1,4 +1,4 @@
-// Bugs planted on purpose: what the simulation is worth is how many of them it finds (faults.md §4.2).
+// Bugs planted on purpose: what the simulation is worth is how many of them it finds.
 //
 //   P1. The product carries none of them. A bug is a piece of text in one of the kernel's functions that is replaced in the
 //       simulation's own database, exactly once, and put back afterwards.

@@ -6,7 +6,8 @@
 //       remembered has no gap and ends with the turn before; all of it fits the policy, and at least half of what would fit is there.
 //   Q3. All requests of a turn begin with the same turn, whichever process makes them.
 //   Q4. A worker that lost the turn may not have heard of answers that came later. Who holds it has all of them.
-//   Q5. A store that lost commits leaves sessions that hold what never happened: nothing is expected of them (faults F30).
+//   Q5. A store that lost commits leaves sessions that hold what never happened: nothing is expected of them
+//       (docs/faults.md#f30).
 
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { AgentProfile, ModelCall } from "@tessera/agent";

@@ -1,4 +1,5 @@
-// Every N row of faults.md §6: what a tool service answers to what the bus may bring. The row's number is in each title.
+// Every N row of docs/reference/security.md#n-the-bus: what a tool service answers to what the bus may bring. The row's number is
+// in each title.
 //
 // Each refusal is compared with the whole store: only an audit row or a dead letter may be new.
 

@@ -1,4 +1,4 @@
-// An executor is killed -9 in the middle of a run. What happens then is what the tool declared (design §4):
+// An executor is killed -9 in the middle of a run. What happens then is what the tool declared (docs/design.md#effects):
 //
 //   read, idempotent     run again, with the same idempotency key
 //   once                 outcome_unknown, never run again

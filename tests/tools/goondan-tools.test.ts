@@ -1,4 +1,4 @@
-// Tools in Goondan's manner, in child processes: the whole Tool API as its authors know it (reference §11 to §14).
+// Tools in Goondan's manner, in child processes: the whole Tool API as its authors know it (docs/protocol/tool-api.md).
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,8 +1,9 @@
 // Handlers that do the worst they can, end to end: the turn ends with the result that is documented for it, a call of the
 // same tool and one of another succeed meanwhile, and this process, which hosts them all, lives.
 //
-// Every behaviour has a module of its own, because processes that keep dying are started more slowly (reference §16), and
-// is called as `read` and, where that makes a difference, as `once`: only the second may have done something that nobody can know of.
+// Every behaviour has a module of its own, because processes that keep dying are started more slowly
+// (docs/protocol/tool-api.md#processes), and is called as `read` and, where that makes a difference, as `once`: only the second
+// may have done something that nobody can know of.
 
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

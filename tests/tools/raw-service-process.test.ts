@@ -21,7 +21,7 @@ beforeAll(async () => {
     {
       // The example signs as tool.example, whatever its target is.
       tool_name: "example__run",
-      description: "the seed's skeleton",
+      description: "the published skeleton",
       parameters: {},
       target_subject: `cg.v1r4.{project_id}.{channel_id}.cmd.tool.${target}.run`,
       after_execution: "suspend",

@@ -1,4 +1,5 @@
-// The seed's handler skeleton, on the low-level API, in a process of its own kind: bus and kernel, no @tessera/tool.
+// The handler skeleton that CommonGround published, on the low-level API, in a process of its own kind: bus and kernel, no
+// @tessera/tool.
 
 import {
   buildNatsIngressContext,
@@ -99,7 +100,7 @@ describe("a handler that builds its payload by hand", () => {
   });
 });
 
-describe("the seed's handler", () => {
+describe("the published handler", () => {
   it("reads the card, saves a result card and reports it", async () => {
     const call = await world.commit(example({ name: "ok", n: 1 }));
     expect(await world.resultOf(call.tool_call_id)).toMatchObject({
@@ -117,7 +118,7 @@ describe("the seed's handler", () => {
     await world.expectSafe();
   });
 
-  it("reports what it threw as the failed result that the seed builds", async () => {
+  it("reports what it threw as the failed result that the contract has", async () => {
     const call = await world.commit(example({ name: "bad", fail: true }));
     expect(await world.resultOf(call.tool_call_id)).toMatchObject({
       status: "failed",

@@ -1,5 +1,5 @@
-// The C rows of faults.md §6, those R rows that need a running executor, and the N rows about cards and wakeups. The row's
-// number is in each title. Where every row is tested: tests/security/rows.
+// The C rows of docs/reference/security.md, those R rows that need a running executor, and the N rows about cards and wakeups.
+// The row's number is in each title. Where every row is tested: tests/security/rows.
 
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -51,7 +51,7 @@ describe.each(["pglite", "postgres"] as const)("a card, on %s", (engine) => {
     ["C3 with half a character", "schema_invalid", () => card({ text: "a\ud800b" })],
     ["C4 of 1 MiB and a byte", "payload_too_large", () => card({ text: "x".repeat(1_048_577) })],
     ["C4 of 100 MB", "payload_too_large", () => card({ text: "x".repeat(100_000_000) })],
-    // 64 levels are the author's, 8 more the envelopes' (design D9); `data` is one of them.
+    // 64 levels are the author's, 8 more the envelopes' (docs/design.md#one-json-gate); `data` is one of them.
     ["C4 one level too deep", "too_deep", () => card({ data: nested(72) }, { type: "task.deliverable" })],
     [
       "C4 with 100,000 keys",

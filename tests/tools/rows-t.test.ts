@@ -1,5 +1,6 @@
-// The T rows of faults.md §6, end to end: what a model may write into a call, and what the cards of its turn say then. The
-// row's number is in each title. T7 and T8, which take several calls in one answer, are planned and committed by hand.
+// The T rows of docs/reference/security.md#t-a-models-arguments, end to end: what a model may write into a call, and what the
+// cards of its turn say then. The row's number is in each title. T7 and T8, which take several calls in one answer, are planned
+// and committed by hand.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";

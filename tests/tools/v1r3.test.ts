@@ -1,5 +1,6 @@
-// A tool service of the older protocol (seeds 000 and 003), written with nothing of Tessera's: a plain NATS client that
-// reads identity from the payload, and HTTP. What it reports repeats the ids of its call, and each must be the call's.
+// A tool service of the older protocol (docs/protocol/headers.md#v1r3-and-v1r4), written with nothing of Tessera's: a plain NATS
+// client that reads identity from the payload, and HTTP. What it reports repeats the ids of its call, and each must be the
+// call's.
 
 import { createHash } from "node:crypto";
 import { connect, type Msg, type NatsConnection } from "@nats-io/transport-node";

@@ -1,5 +1,5 @@
 // A profile: everything that makes an agent, as data. It is stored as a `sys.profile` card in a box of its own, so that a
-// turn keeps the profile it began with, whatever is deployed meanwhile (design promise 6).
+// turn keeps the profile it began with, whatever is deployed meanwhile (docs/design.md#promises).
 //
 //   P1. One shape for a Goondan Agent (with its Model and Swarm) and a CommonGround profile.
 //   P2. No secret is in it: a key is named by its environment variable and read when the model is called.

@@ -1,5 +1,5 @@
-// For tests: URLs that no tool may ask for, with http allowed or not (faults §5.9, T10). Written forms of loopback, private and
-// link-local addresses, names of the inside, ports, credentials, schemes, and what a parser would quietly repair.
+// For tests: URLs that no tool may ask for, with http allowed or not (docs/reference/security.md#t10). Written forms of loopback,
+// private and link-local addresses, names of the inside, ports, credentials, schemes, and what a parser would quietly repair.
 
 export const REFUSED_URLS: readonly string[] = [
   "http://127.0.0.1/",

@@ -1,4 +1,4 @@
-// Natural batching (design D2): while batches are in flight, later items gather; there is no timer.
+// Natural batching (docs/design.md#functions-take-batches): while batches are in flight, later items gather; there is no timer.
 //
 //   B1. Outcomes come back in item order; each item gets its own.
 //   B2. A bad item never fails its neighbours: on a statement error the batch is split until the culprit stands alone.

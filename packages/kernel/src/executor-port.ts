@@ -1,5 +1,5 @@
-// What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else
-// (reference Part 3, row 42): a tool is handed this port, never a store.
+// What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else:
+// a tool is handed this port, never a store.
 
 import {
   BATCH_ITEMS_MAX,
@@ -96,7 +96,7 @@ function checkCall(call: { readonly project_id: string; readonly tool_call_id: s
   parseId(call.tool_call_id, "tool_call_id");
 }
 
-// D9: what a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
+// What a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
 function gateResult(content: ResultContent): ResultContent {
   return gateJson(content, RESULT_GATE) as unknown as ResultContent;
 }

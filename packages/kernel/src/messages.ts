@@ -1,4 +1,5 @@
-// What the kernel publishes after a commit: commands, wakeups, terminal events. All of it is a doorbell (design D4).
+// What the kernel publishes after a commit: commands, wakeups, terminal events. All of it is a doorbell
+// (docs/design.md#messages-only-ring).
 
 import { HEADERS, v1r3PayloadIdentity } from "@tessera/protocol";
 import type { Command, EndedTurn, Wake } from "./outcomes.ts";
@@ -34,7 +35,7 @@ export function commandMessage(command: Command): BusMessage {
       tool_call_card_id: command.tool_call_card_id,
       tool_name: command.tool_name,
       after_execution: command.after_execution,
-      // A peer of the older protocol reads identity from the payload (reference §3.5).
+      // A peer of the older protocol reads identity from the payload (docs/protocol/headers.md#v1r3-and-v1r4).
       ...(version === "v1r3" ? v1r3PayloadIdentity(command) : {}),
     }),
   };

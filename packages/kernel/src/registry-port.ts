@@ -52,7 +52,7 @@ export interface DeadLetter {
 
 export interface RegistryPort {
   putAgent(agent: AgentRecord): Promise<WriteOutcome>;
-  /** Appends a version; the same definition as the current one is a duplicate (design D11). */
+  /** Appends a version; the same definition as the current one is a duplicate (docs/design.md#definitions-are-versioned). */
   putTool(tool: ToolDefinition & ToolExpectation): Promise<ToolOutcome>;
   removeTool(tool: { project_id: string; tool_name: string } & ToolExpectation): Promise<WriteOutcome>;
   putCard(card: CardDraft & { readonly project_id: string; readonly author_id: string }): Promise<WriteOutcome>;

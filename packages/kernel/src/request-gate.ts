@@ -1,4 +1,4 @@
-// What the kernel checks about a request before the store sees it: ids, subjects, cards, values (design D9, §6).
+// What the kernel checks about a request before the store sees it: ids, subjects, cards, values (docs/design.md#one-json-gate).
 //
 //   G1. A bad request is an answer (`rejected` + code), like every other refusal of the kernel, and changes no row.
 //   G2. Ids end up in subjects, headers and paths; nothing else than an id may get there.
@@ -60,7 +60,7 @@ const CARD_KEYS: ReadonlySet<string> = new Set([
   "metadata",
   "ttl_seconds",
   "trace_id",
-  // Not believed: the store's own time counts (faults C5).
+  // Not believed: the store's own time counts.
   "created_at",
 ]);
 
@@ -112,7 +112,7 @@ export function gateRuntimeConfig(config: JsonObject | undefined): JsonObject | 
   return config && (gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX }) as unknown as JsonObject);
 }
 
-/** A command goes to a tool or a system service of the call's own project (reference §5.6). */
+/** A command goes to a tool or a system service of the call's own project (docs/protocol/commands.md#issuing-a-command). */
 export function checkTarget(subject: string, projectId: string): void {
   const parts = parseSubject(subject);
   const isTarget =

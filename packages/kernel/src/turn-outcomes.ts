@@ -53,7 +53,7 @@ export type EnqueueOutcome =
       readonly wake?: Wake | null;
     };
 
-/** What fences a worker's write (design D6). */
+/** What fences a worker's write (docs/design.md#writes-are-fenced). */
 export interface TurnHold {
   readonly project_id: string;
   readonly agent_id: string;

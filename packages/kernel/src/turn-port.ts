@@ -65,9 +65,12 @@ export interface TurnPort {
   /** Commit points C and D of a step whose calls were all local. */
   applyResults(request: ApplyRequest): Promise<ApplyOutcome>;
   appendCards(request: TurnHold & { readonly cards: readonly CardDraft[] }): Promise<WriteOutcome>;
-  /** Commit point E. `messages` are published after the commit and before the terminal event (reference §7.4). */
+  /**
+   * Commit point E. `messages` are published after the commit and before the terminal event
+   * (docs/protocol/turns.md#one-step-in-order).
+   */
   finishTurn(request: FinishRequest, messages?: readonly BusMessage[]): Promise<FinishOutcome>;
-  /** Gives the turn back for later; the delay follows the reason (reference §6.4). */
+  /** Gives the turn back for later; the delay follows the reason (docs/protocol/turns.md#putting-a-turn-off). */
   deferTurn(hold: TurnHold, reason: keyof typeof DEFER_DELAYS_MS): Promise<DeferOutcome>;
   stopTurn(request: StopRequest): Promise<StopOutcome>;
   /** Takes the answers that wait for the turn's agent into its output, once. It may tell some again that the turn has taken before. */

@@ -1,4 +1,4 @@
-// A worker's lease, renewed while it lives (design D7).
+// A worker's lease, renewed while it lives (docs/design.md#crashed-turns-are-resumed).
 //
 //   L1. A worker that lapsed (a store that was away, an event loop that stood still) is dead to the database for ever: its
 //       turns were given away. It comes back under a new name, or it would hear every bell and be refused every turn.

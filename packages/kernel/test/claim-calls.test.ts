@@ -97,7 +97,7 @@ describe("asking for calls", () => {
 });
 
 describe("a command of another project", () => {
-  it("is told apart from an unknown card only when it shows the call's ticket (faults N10, N17)", async () => {
+  it("is told apart from an unknown card only when it shows the call's ticket", async () => {
     await fx.kernel.putProject({ project_id: "p2" });
     const turn = await fx.suspended();
     const call = turn.calls[0];
@@ -136,7 +136,7 @@ describe("a command for a v1r3 peer", () => {
 });
 
 describe("removing a tool", () => {
-  it("is refused while a call of it waits, and works once it is settled (faults Y17)", async () => {
+  it("is refused while a call of it waits, and works once it is settled", async () => {
     const tool = { project_id: PROJECT, tool_name: "doomed__run" };
     await fx.kernel.putTool({
       ...tool,

@@ -1,4 +1,4 @@
-// Compare-and-set of projects, tools and profiles: of two writers with one expectation one wins (faults H14). And the audit log.
+// Compare-and-set of projects, tools and profiles: of two writers with one expectation one wins. And the audit log.
 
 import { describe, expect, it } from "vitest";
 import { type Database, DatabaseError, toolDigest } from "../src/index.ts";

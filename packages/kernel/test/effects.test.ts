@@ -1,4 +1,4 @@
-// What a crash, a deadline and a failure mean for a call: what its tool declared (design §4).
+// What a crash, a deadline and a failure mean for a call: what its tool declared (docs/design.md#effects).
 
 import { describe, expect, it } from "vitest";
 import type { CallDraft } from "../src/index.ts";

@@ -1,5 +1,6 @@
 // A report of the rightful holder that contradicts itself settles its call as failed, with the strict answer as a warning
-// (faults R7, R10; reference §5.3). The executor was heard, and would not say it better the second time.
+// (docs/reference/security.md#r7, docs/reference/security.md#r10). The executor was heard, and would not say it better the second
+// time.
 //
 //   N1. Only after capability, attempt, principal and identity were proven: what is forged changes nothing.
 //   N2. On every way in alike: inline, by a saved card, through a tool's login, and for a step that ran in its agent's process.

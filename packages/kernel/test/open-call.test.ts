@@ -1,4 +1,4 @@
-// Claim before work (design D5): a call is given to one executor at a time, on proof that it may have it.
+// Claim before work (docs/design.md#claim-before-work): a call is given to one executor at a time, on proof that it may have it.
 
 import { describe, expect, it } from "vitest";
 import { PROJECT, useFixture } from "./fixture.ts";

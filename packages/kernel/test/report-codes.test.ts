@@ -1,6 +1,6 @@
 // Reports that must be refused: each gets its documented code, changes no row but the audit log, and leaves the call
-// to its rightful holder (faults R1–R13; design D8). A report of the rightful holder whose content contradicts itself is
-// settled as failed instead: normalised-reports.test.ts.
+// to its rightful holder (docs/reference/security.md#r-reports). A report of the rightful holder whose content contradicts itself
+// is settled as failed instead: normalised-reports.test.ts.
 
 import { describe, expect, it } from "vitest";
 import type { OpenedCall, ReportRequest } from "../src/index.ts";

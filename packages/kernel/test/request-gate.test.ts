@@ -1,4 +1,4 @@
-// What the kernel refuses before the store sees it: ids, subjects, cards and values that are none (faults C1, C4, H10).
+// What the kernel refuses before the store sees it: ids, subjects, cards and values that are none.
 
 import { describe, expect, it } from "vitest";
 import { hold, PROJECT, useFixture } from "./fixture.ts";

@@ -1,5 +1,6 @@
-// What a tool's own login may do on PostgreSQL: four functions, no table, no choice of time (design D1, D2, D6).
-// PGlite has one superuser session and no separation of roles; there the suite checks only that this is declared.
+// What a tool's own login may do on PostgreSQL: four functions, no table, no choice of time
+// (docs/design.md#the-database-has-one-writer). PGlite has one superuser session and no separation of roles; there the suite
+// checks only that this is declared.
 
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

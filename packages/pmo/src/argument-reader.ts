@@ -1,7 +1,7 @@
 // Reading the arguments of an internal tool.
 //
 //   R1. Closed: a field that is not listed is refused, at every level.
-//   R2. A mistake is a `bad_request` that names the tool and the path of the field (reference Part 3, row 32).
+//   R2. A mistake is a `bad_request` that names the tool and the path of the field.
 
 import { BadRequest, isId, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 

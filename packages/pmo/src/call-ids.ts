@@ -17,7 +17,10 @@ export function idOfCall(prefix: string, call: CallKey, taskIndex: number): stri
   return `${prefix}_${hashOf(prefix, call, taskIndex)}`;
 }
 
-/** A new agent's id begins with what it was made from, as far as an id has room for it (reference §8.4). */
+/**
+ * A new agent's id begins with what it was made from, as far as an id has room for it
+ * (docs/protocol/internal-tools.md#targets-and-context).
+ */
 export function agentIdOfCall(origin: string, call: CallKey, taskIndex: number): string {
   const start = origin.toLowerCase().slice(0, ID_CHARS_MAX - HASH_CHARS - 1);
   return `${start}_${hashOf("agent", call, taskIndex)}`;

@@ -1,4 +1,4 @@
-// The internal tools by name, and the checks of a command before one of them runs (reference §8).
+// The internal tools by name, and the checks of a command before one of them runs (docs/protocol/internal-tools.md).
 
 import type { Kernel, OpenedCall } from "@tessera/kernel";
 import { type AfterExecution, isAfterExecution, TesseraError, type ToolCommand } from "@tessera/protocol";

@@ -1,7 +1,8 @@
 // What an internal tool answers, and how that becomes a result.
 //
-//   A1. The tool's status is honest (reference Part 3, row 31): accepted is success; rejected, busy and error are failed and
-//       carry an error; busy may be tried again. The inner object keeps the shape of reference §8.2.
+//   A1. The tool's status is honest: accepted is success; rejected, busy and error are failed and
+//       carry an error; busy may be tried again. The inner object keeps its published shape
+//       (docs/protocol/internal-tools.md#results).
 
 import type { OpenedCall } from "@tessera/kernel";
 import {

@@ -58,7 +58,7 @@ export function validateToolCallContent(content: unknown): ToolCallContent {
   return object as unknown as ToolCallContent;
 }
 
-/** What the kernel accepts as a result. Success has no error; anything else has one with a code (faults R7, R10). */
+/** What the kernel accepts as a result. Success has no error; anything else has one with a code. */
 export function validateToolResultContent(content: unknown): ToolResultContent {
   const code = "schema_invalid";
   const object = closed(content, ["status", "after_execution", "result", "error"], code);

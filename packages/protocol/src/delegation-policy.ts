@@ -1,4 +1,5 @@
-// Whom a profile's agents may give work to (reference §8.3), and whom a tool's code may reach through ctx.runtime (decision 36).
+// Whom a profile's agents may give work to (docs/protocol/internal-tools.md#delegation-policy), and whom a tool's code may reach
+// through ctx.runtime (decision 36).
 //
 //   D1. No policy of an agent, or one that cannot be read, denies: a right is given, never assumed.
 //   D2. Names and tags are compared exactly, case included.

@@ -22,9 +22,9 @@ export const HEADERS = {
   parent_traceparent: "CG-Parent-Traceparent",
   recursion_depth: "CG-Recursion-Depth",
   l0_ack_reply: "CG-L0-Ack-Reply",
-  /** Proof that the kernel issued this command (design.md D8). Never logged. */
+  /** Proof that the kernel issued this command (docs/design.md#authority-is-in-the-database). Never logged. */
   call_ticket: "CG-Call-Ticket",
-  /** Proof that the reporter holds the attempt (design.md D8). Never logged. */
+  /** Proof that the reporter holds the attempt (docs/design.md#authority-is-in-the-database). Never logged. */
   report_capability: "CG-Report-Capability",
   /** Which store rings: members pass over what is another's (engines/nats/durable-owner.ts). */
   store_id: "CG-Store-Id",

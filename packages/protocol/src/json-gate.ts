@@ -1,4 +1,4 @@
-// The JSON gate: what every value from outside passes before anything else looks at it (design.md D9).
+// The JSON gate: what every value from outside passes before anything else looks at it (docs/design.md#one-json-gate).
 //
 //   G1. Size before parsing, depth while reading, never by recursion: hostile text costs an error, nothing more.
 //   G2. What comes out survives JSON unchanged: no NUL, no lone surrogate, no number beyond 2^53 - 1 or not finite,
@@ -35,7 +35,7 @@ export function parseJson(input: string | Uint8Array, options: JsonGateOptions):
   return readJsonText(input, limits);
 }
 
-/** Reads the data of a bus message: exactly one JSON object in UTF-8 (faults N1 to N4). */
+/** Reads the data of a bus message: exactly one JSON object in UTF-8. */
 export function decodeJsonMessage(
   data: Uint8Array,
   options: JsonGateOptions = { bytesMax: MESSAGE_BYTES_MAX },

@@ -3,7 +3,7 @@
 // `JSON.parse` keeps the last of two equal keys, rounds 2^53 + 1, turns 1e400 into Infinity and lets `__proto__` through,
 // and none of that can be seen afterwards. So the text is read once, here, by a loop with its own stack.
 //
-//   T1. Accepts exactly what `JSON.parse` accepts, minus what the gate refuses (json-gate.ts, D9). A property test compares.
+//   T1. Accepts exactly what `JSON.parse` accepts, minus what the gate refuses (json-gate.ts). A property test compares.
 //   T2. No recursion: the deepest text costs an error, never a stack overflow.
 //   T3. Objects have no prototype.
 

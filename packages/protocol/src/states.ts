@@ -40,7 +40,7 @@ export const INBOX_MOVES = {
 } as const satisfies Record<string, Move<InboxState>>;
 
 // The reference also knows `expired`. Settlement is one compare-and-set for report, deadline, cancel and unknown outcome
-// (design.md D8), so a deadline settles a wait as `received` with a result of status `timeout`.
+// (docs/design.md#authority-is-in-the-database), so a deadline settles a wait as `received` with a result of status `timeout`.
 export const WAIT_STATES = ["waiting", "received", "applied", "dropped"] as const;
 export type WaitState = (typeof WAIT_STATES)[number];
 

@@ -31,12 +31,12 @@ export const INBOX_MESSAGE_TYPES = [
 ] as const;
 export type InboxMessageType = (typeof INBOX_MESSAGE_TYPES)[number];
 
-/** What a crash means for a tool (design.md §4). `once` is the default: a side effect is never blindly repeated. */
+/** What a crash means for a tool (docs/design.md#effects). `once` is the default: a side effect is never blindly repeated. */
 export const TOOL_EFFECTS = ["read", "idempotent", "once"] as const;
 export type ToolEffect = (typeof TOOL_EFFECTS)[number];
 export const TOOL_EFFECT_DEFAULT: ToolEffect = "once";
 
-/** Where a tool runs (design.md §5). Configuration, never code. */
+/** Where a tool runs (docs/design.md#placements). Configuration, never code. */
 export const TOOL_PLACEMENTS = ["inline", "isolated", "service", "edge"] as const;
 export type ToolPlacement = (typeof TOOL_PLACEMENTS)[number];
 

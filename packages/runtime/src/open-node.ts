@@ -3,8 +3,8 @@
 //   N1. Started in the order store, bus, kernel, sweeper, and stopped in the reverse one. A start that fails half way
 //       closes what it had opened.
 //   N2. A directory has one holder, so at the start every lease in it belongs to a process that is gone: all are ended,
-//       and the first sweep gives the work out again (design D3). What its watch noted of a hang is told to the store before.
-//       Nothing of the kind is done to PostgreSQL, where a watch tells the store itself.
+//       and the first sweep gives the work out again (docs/design.md#one-dialect-two-engines). What its watch noted of a hang is
+//       told to the store before. Nothing of the kind is done to PostgreSQL, where a watch tells the store itself.
 //   N3. close() may be called twice, and resolves when nothing of this node is running; each part has its bound
 //       (stop-bounds.ts).
 

@@ -1,7 +1,7 @@
 // GET …/events: what happens in a project, as it happens.
 //
 //   E1. Streams stay open, so they are counted like requests that wait (waiting-places.ts), in places of their own. One too many
-//       is told 429 and no other client notices (faults H17).
+//       is told 429 and no other client notices.
 //   E2. Without a cursor a stream begins with what happens after the request was accepted.
 //   E3. A client that comes back says Last-Event-ID by itself and repeats its address, so the header counts before `after`.
 

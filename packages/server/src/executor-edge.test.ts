@@ -336,7 +336,7 @@ describe("result-card and report", () => {
     expect(card?.author_id).toBe("tool.echo");
   });
 
-  it("settle a call by a card that was saved before, as the seeds do", async () => {
+  it("settle a call by a card that was saved before", async () => {
     const call = await fx.held();
     const saved = await fx.about(call, "result-card", { content: { status: "success", result: { n: 1 } } });
     expect(saved.status, saved.text).toBe(200);

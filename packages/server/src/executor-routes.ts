@@ -1,6 +1,7 @@
 // The executor edge: claim, open, heartbeat, result-card, report, for an executor in any language.
 //
-//   E1. The principal of everything here is the key: a capability is no use with another one (design D8).
+//   E1. The principal of everything here is the key: a capability is no use with another one
+//       (docs/design.md#authority-is-in-the-database).
 //   E2. An executor's key works for its targets only, with a ticket or without. On a bus that everybody hears, a ticket is
 //       no secret between the tools of one project.
 //   E3. Whether a report is right is the kernel's to say (refusals.ts renders it), so that it has one answer on every way in.

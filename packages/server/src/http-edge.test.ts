@@ -1,4 +1,5 @@
-// Bad requests, row by row of faults.md §6 (H1–H16, H21): one structured answer each, and no row of the store changes.
+// Bad requests, row by row of docs/reference/security.md#h-http (H1 to H16, H21): one structured answer each, and no row of the
+// store changes.
 
 import { ERROR_MESSAGE_CHARS_MAX, HTTP_BODY_BYTES_MAX } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
@@ -239,7 +240,7 @@ describe("the server", () => {
     expect(await fx.send("GET", "/health")).toMatchObject({ status: 200, body: { status: "ok" } });
   });
 
-  it("§5.8: answers a flood with 429 and Retry-After, by key and by address, and leaves the neighbour alone", async () => {
+  it("answers a flood with 429 and Retry-After, by key and by address, and leaves the neighbour alone", async () => {
     const tight = { perSecond: 10, burst: 5 };
     const server = await fx.another({ limits: { key: tight } });
     const ask = (key: string) => fx.send("GET", TOOLS, { key }, server);

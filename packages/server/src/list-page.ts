@@ -1,7 +1,7 @@
 // One page of a list, as every list answers it: the rows, and a cursor when there are more.
 //
 //   L1. One row more than asked for is read, so that the last page says that it is the last.
-//   L2. A cursor is good for the list it was written for: the same project, the same filters (faults H11).
+//   L2. A cursor is good for the list it was written for: the same project, the same filters.
 
 import type { PageCursors } from "./page-cursor.ts";
 import type { ApiAnswer, ApiRequest } from "./route-spec.ts";

@@ -1,4 +1,4 @@
-// What holds for every management route: limits, cursors and filters (faults H11, H12), projects that are not there or not the key's.
+// What holds for every management route: limits, cursors and filters, projects that are not there or not the key's.
 
 import { describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../test/fixture.ts";

@@ -22,7 +22,7 @@ const operations: { path: string; method: string; operation: any }[] = Object.en
       .map(([method, operation]) => ({ path, method, operation })),
 );
 
-/** Every operation that the API promises (design §7, reference §9). */
+/** Every operation that the API promises (docs/design.md#public-surface). */
 const PROMISED = [
   ...["getHealth", "getLive", "getReady", "getOpenApi", "getLlmsText"],
   ...["listProjects", "createProject", "getProject", "updateProject", "deleteProject", "bootstrapProject"],

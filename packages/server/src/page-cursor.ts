@@ -1,5 +1,5 @@
 // Where a list goes on: opaque to the client, and signed, so that only what this server handed out for this very list is
-// taken back (faults H11).
+// taken back.
 
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { BadRequest } from "@tessera/protocol";

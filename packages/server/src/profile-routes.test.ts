@@ -1,4 +1,5 @@
-// Profiles over HTTP, with the real reader: uploads of both forms, every refusal of faults.md §6 that a profile can have, versions.
+// Profiles over HTTP, with the real reader: uploads of both forms, every refusal of
+// docs/reference/security.md#y-uploaded-documents that a profile can have, versions.
 
 import { UPLOAD_YAML_BYTES_MAX } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-// Projects over HTTP: who sees which, what is refused by field, and changes that meet (faults H14).
+// Projects over HTTP: who sees which, what is refused by field, and changes that meet.
 
 import { describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../test/fixture.ts";

@@ -1,4 +1,4 @@
-// Query text is taken as it is written or refused by its name (faults H11, H12).
+// Query text is taken as it is written or refused by its name.
 
 import { TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";

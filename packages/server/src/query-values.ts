@@ -1,4 +1,4 @@
-// Query text as values: numbers, ids, words and times, each refused by its name when it is not one (faults H11, H12).
+// Query text as values: numbers, ids, words and times, each refused by its name when it is not one.
 //
 //   Q1. A value is taken as it is written or refused: no trimming, no rounding, no second spelling.
 //   Q2. Nothing that a client writes becomes part of a statement; a word that is not on a list is refused before the store

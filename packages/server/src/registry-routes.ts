@@ -1,7 +1,8 @@
 // The tool registry: upload, list, get, replace, remove.
 //
-//   G1. A document is read whole before anything is stored; then each definition is appended by its digest (design D11), so
-//       that sending it again after a failure in the middle ends in the same registry. The audit names those that were stored.
+//   G1. A document is read whole before anything is stored; then each definition is appended by its digest
+//       (docs/design.md#definitions-are-versioned), so that sending it again after a failure in the middle ends in the same
+//       registry. The audit names those that were stored.
 //   G2. 201 says that something was stored, 200 that all of it was there already. PUT: 201 where there was no such tool.
 //   G3. The ETag of a tool is the digest of its definition. PUT takes a document with that one tool, and If-Match.
 
@@ -245,7 +246,7 @@ function toolDocument(
 
 /**
  * What the kernel must find when it writes: undefined for anything, null for nothing. The kernel judges it again in its
- * transaction, so that of two writers who read the same definition one is told (faults H14).
+ * transaction, so that of two writers who read the same definition one is told.
  */
 function expectedDigest(request: ApiRequest, current: Row | null): string | null | undefined {
   const free = request.header("if-none-match");

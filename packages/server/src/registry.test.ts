@@ -1,4 +1,5 @@
-// The tool registry: uploads of both forms, every refusal of faults.md §6 (Y1–Y17) through the route, H22, and the versions.
+// The tool registry: uploads of both forms, every refusal of docs/reference/security.md#y-uploaded-documents (Y1 to Y17) through
+// the route, H22, and the versions.
 
 import { readdirSync } from "node:fs";
 import { UPLOAD_YAML_BYTES_MAX } from "@tessera/protocol";

@@ -1,4 +1,4 @@
-// Identity in the body of a report: a v1r3 peer repeats the ids of its call there (reference §3.5).
+// Identity in the body of a report: a v1r3 peer repeats the ids of its call there (docs/protocol/headers.md#v1r3-and-v1r4).
 //
 //   V1. A call that was sent as v1r3 may be reported with them, if each equals the call's own.
 //   V2. A call that was sent as v1r4 may not: its identity is in the path, and a second one could only differ.

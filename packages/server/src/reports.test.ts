@@ -1,4 +1,5 @@
-// Reports that must not count, row by row of faults.md §6 (R1–R14), those that count as failed, and the bodies of v1r3 peers.
+// Reports that must not count, row by row of docs/reference/security.md#r-reports (R1 to R14), those that count as failed, and
+// the bodies of v1r3 peers.
 
 import { describe, expect, it } from "vitest";
 import { LEAK, OTHER, PROJECT, timed, useServer, V1R3_SUBJECT } from "../test/fixture.ts";

@@ -1,4 +1,4 @@
-// Bodies: JSON through the gate of D9, then a schema that names the field it does not know.
+// Bodies: JSON through the gate, then a schema that names the field it does not know.
 
 import { BadRequest, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
 import type { Static, TSchema } from "typebox";

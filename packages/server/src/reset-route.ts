@@ -1,7 +1,7 @@
 // An instance's conversation, begun anew by hand.
 //
 //   R1. The Idempotency-Key names the card that a reset leaves: the same key with the same request is the same reset, with another
-//       request a conflict (faults H13).
+//       request a conflict.
 //   R2. Who did it is the key's principal; a request cannot say.
 
 import { createHash } from "node:crypto";

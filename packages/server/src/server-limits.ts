@@ -1,4 +1,5 @@
-// Limits of the HTTP edge, each with its default (design D12). Sizes and the long poll's length are the contract's own.
+// Limits of the HTTP edge, each with its default (docs/design.md#everything-has-a-limit). Sizes and the long poll's length are
+// the contract's own.
 //
 //   L1. A refused report is a result that somebody has to send again, so reports have the widest bucket; a heartbeat is
 //       due every five seconds, so one call needs few.

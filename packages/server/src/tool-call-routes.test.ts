@@ -1,4 +1,4 @@
-// A tool call over HTTP: committed first, awaited then, the same for the same Idempotency-Key (faults H13).
+// A tool call over HTTP: committed first, awaited then, the same for the same Idempotency-Key.
 
 import { waitFor } from "@tessera/testkit";
 import { beforeAll, describe, expect, it } from "vitest";

@@ -3,7 +3,7 @@
 //   C1. The call is committed before anything is waited for: whoever is cut off finds it by its turn, or by asking again
 //       with the same Idempotency-Key.
 //   C2. 200 says how it ended, also when the tool failed; 202 says that it has not ended yet, and where to look.
-//   C3. The same Idempotency-Key for another tool, other arguments or another channel is a conflict (faults H13).
+//   C3. The same Idempotency-Key for another tool, other arguments or another channel is a conflict.
 
 import type { Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject, type JsonObject, NotFound } from "@tessera/protocol";

@@ -1,7 +1,7 @@
 // Turns: ask for one, look at it, list them, stop one.
 //
 //   T1. Asking is answered when the turn is committed (202): from then on it survives everybody. The same Idempotency-Key
-//       with the same request is the same turn (200), with another request a conflict (faults H13).
+//       with the same request is the same turn (200), with another request a conflict.
 //   T2. A turn that has not ended tells what it waits for, and so does each open call (turn-document.ts, wait-reasons.ts).
 
 import type { Kernel, Row, TurnPlace } from "@tessera/kernel";

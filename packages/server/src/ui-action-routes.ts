@@ -1,4 +1,5 @@
-// UI actions over HTTP: what `cmd.sys.ui.action` asks for on the bus, with the acknowledgement as the answer (reference §9).
+// UI actions over HTTP: what `cmd.sys.ui.action` asks for on the bus, with the acknowledgement as the answer
+// (docs/protocol/turns.md#ui-actions).
 //
 //   U1. The answer is the acknowledgement: 202 while the action is worked on, 200 with the last one. What is refused before
 //       it has a turn is a problem with the code of the acknowledgement (`busy` is `agent_busy`), and is kept nowhere.

@@ -1,7 +1,7 @@
 // Bells for claims that wait: while somebody waits for the calls of a target, the bus is heard on their behalf.
 //
-//   W1. A bell only says "look again"; whoever is rung asks the database, which decides (design D4). A bus that is away
-//       costs latency: everybody who waits also looks every LOOK_EVERY_MS.
+//   W1. A bell only says "look again"; whoever is rung asks the database, which decides (docs/design.md#messages-only-ring). A
+//       bus that is away costs latency: everybody who waits also looks every LOOK_EVERY_MS.
 //   W2. One ring is one call: it wakes one waiter, the one that has waited longest. A ring that finds nobody waiting is
 //       kept for the next one, so that a call that comes between a look and a wait is not slept over.
 //   W3. The subscription stays for LINGER_MS after the last waiter has gone, because long polls come back at once.

@@ -13,7 +13,7 @@ export type JsonArray = JsonValue[];
 
 export type ToolHandler = (ctx: ToolContext, input: JsonObject) => Promise<JsonValue> | JsonValue;
 
-/** Decides about a run that was cut off: it may have had its effect or not (design §4). */
+/** Decides about a run that was cut off: it may have had its effect or not (docs/design.md#effects). */
 export type ToolReconcile = (ctx: ToolContext, call: ReconcileCall) => Promise<ReconcileVerdict> | ReconcileVerdict;
 
 export interface ReconcileCall {

@@ -1,4 +1,4 @@
-// What an entry of the index of faults.md §6 is, and the files it points into.
+// What an entry of the index of bad input is, and the files it points into.
 
 export const FILES = {
   commands: "tests/tools/commands.test.ts",

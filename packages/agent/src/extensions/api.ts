@@ -1,4 +1,4 @@
-// The Extension API: what `register(api, config)` is given and what its layers see (reference §15).
+// The Extension API: what `register(api, config)` is given and what its layers see (docs/protocol/tool-api.md#extensions).
 //
 //   A1. A layer wraps what is inside it: code before `next()`, the inside, code after it. `next()` may be called once.
 //   A2. To keep a tool from running, a toolCall layer returns a result without calling `next()`. A layer that throws, answers

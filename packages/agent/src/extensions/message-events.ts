@@ -1,4 +1,4 @@
-// Message events of extensions: cards of the turn's output (design §9.2).
+// Message events of extensions: cards of the turn's output (docs/design.md#conversations).
 //
 //   E1. An event is durable when its promise resolves, and seen by the conversation at once. Whoever does not wait for it loses
 //       nothing: what was emitted is written before the step goes on, and before the turn ends.

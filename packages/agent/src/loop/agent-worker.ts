@@ -1,6 +1,6 @@
 // An agent worker: hears wakeups of its targets and takes turns forward, many at a time.
 //
-//   W1. A wakeup names only an agent; the inbox decides what there is to do (faults N21, N22). Wakeups of one agent are
+//   W1. A wakeup names only an agent; the inbox decides what there is to do. Wakeups of one agent are
 //       coalesced: while its turn runs, one more look is remembered, however often the bell rings.
 //   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here but its share of a
 //       bounded shelf (box-shelf.ts); one whose tool waits for another agent lends its place (lent-place.ts), or many such

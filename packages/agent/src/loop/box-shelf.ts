@@ -1,8 +1,8 @@
 // Long boxes that this worker has read, kept for the next time: a turn that is suspended at every step would otherwise read
 // its whole history again at each of them.
 //
-//   B1. Cards are written once and have their place for good (design D2), so a beginning without gaps never changes. Only
-//       such a beginning is kept; what comes behind it is read each time.
+//   B1. Cards are written once and have their place for good (docs/design.md#functions-take-batches), so a beginning without gaps
+//       never changes. Only such a beginning is kept; what comes behind it is read each time.
 //   B2. The last kept card is read again with the rest. If another one is found there, the box is not the one that was kept
 //       (its project was deleted and made anew), and all of it is read.
 //   B3. Bounded, whatever the number of turns: short boxes are not kept, and the box that was used longest ago goes first.

@@ -1,4 +1,4 @@
-// A model that gives its work to fifty others, each of which does the same (faults F44).
+// A model that gives its work to fifty others, each of which does the same (docs/faults.md#f44).
 
 import { type Pmo, startPmo } from "@tessera/pmo";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

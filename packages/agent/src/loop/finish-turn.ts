@@ -1,7 +1,9 @@
 // Commit point E: a turn ends with a deliverable and one terminal event, whatever ended it.
 //
-//   F1. Order of what observers hear: state idle, step completed or failed, task, the next wakeup (reference §7.4).
-//   F2. A turn that no answer of its agent ended gets a fallback deliverable that says why (reference §4.2).
+//   F1. Order of what observers hear: state idle, step completed or failed, task, the next wakeup
+//       (docs/protocol/turns.md#one-step-in-order).
+//   F2. A turn that no answer of its agent ended gets a fallback deliverable that says why
+//       (docs/protocol/cards.md#fallback-deliverable).
 //   F3. A deliverable that the store refuses is replaced by one that says so: no turn stays open because of what was said in it.
 
 import type { CardDraft, Json, JsonObject } from "@tessera/kernel";
@@ -41,7 +43,7 @@ export async function finishWith(session: TurnSession, ending: Ending): Promise<
   await finish(session.world, session.turn, ending);
 }
 
-/** All results are in and one of them ends the turn: the first failing one decides how (reference §6.4). */
+/** All results are in and one of them ends the turn: the first failing one decides how. */
 export function endingByResults(
   session: TurnSession,
   results: readonly { readonly tool_name: string; readonly content: ToolResultContent }[],

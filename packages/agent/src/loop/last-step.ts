@@ -1,4 +1,4 @@
-// What the cards of a turn say about its last step. The cards are all there is to know (design promise 6).
+// What the cards of a turn say about its last step. The cards are all there is to know (docs/design.md#promises).
 
 import type { CardDocument } from "@tessera/kernel";
 import { type AfterExecution, effectiveAfterExecution, isJsonObject, type ToolResultContent } from "@tessera/protocol";

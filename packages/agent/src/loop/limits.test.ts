@@ -1,4 +1,5 @@
-// What a model, a tool or an impatient user can do to a turn, and how it ends all the same (faults F41–F44, T4, T7, T8).
+// What a model, a tool or an impatient user can do to a turn, and how it ends all the same (docs/faults.md#swarms,
+// docs/reference/security.md#t-a-models-arguments).
 
 import type { ToolContext } from "@tessera/tool";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";

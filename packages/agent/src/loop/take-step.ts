@@ -1,6 +1,7 @@
 // One step: the model thinks, and what it wants becomes durable before anything of it happens.
 //
-//   P1. The order of reference §7.4: step started, state running, stream, commit, then what the commit made true.
+//   P1. The order: step started, state running, stream, commit, then what the commit made true
+//       (docs/protocol/turns.md#one-step-in-order).
 //   P2. A call is committed before it is run or sent, also one that is refused: every call of a message has a result.
 //   P3. A model that names a call id already taken gets ours instead, and the step is committed with those.
 //   P4. What a model wrote becomes text that the store takes (no NUL, no half of a pair, not longer than a card) before it is
@@ -38,7 +39,7 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
     stateMessage(turn, world, "running", { activity: next === null ? "thinking" : "executing_tool" }),
   ]); // P1
   const stepsLeft = session.profile.max_steps - step;
-  // What is offered is also all that may be called (faults T6): a last step can only end the turn.
+  // What is offered is also all that may be called: a last step can only end the turn.
   const run = (tools = session.offered) => {
     // A mind knows its own steps: its only one may be a call.
     const offered =

@@ -1,6 +1,8 @@
-// What a worker tells observers while a turn runs: steps, states, chunks. Best effort; nobody decides by them (design D4).
+// What a worker tells observers while a turn runs: steps, states, chunks. Best effort; nobody decides by them
+// (docs/design.md#messages-only-ring).
 //
-//   E1. Order within a step: step started, state running, chunks, then what the commit made true (reference §7.4).
+//   E1. Order within a step: step started, state running, chunks, then what the commit made true
+//       (docs/protocol/turns.md#one-step-in-order).
 //   E2. Chunks are gathered for a moment: a model writes faster than anybody reads.
 
 import { type BusMessage, shownTime, type Timer, traceparent } from "@tessera/kernel";

@@ -1,6 +1,6 @@
 // A turn in the hands of a worker: its profile, its cards and its tools, read once and kept while the turn runs here.
 //
-//   S1. What reference §7.2 names: profile, conversation, tools; the system prompt is made of them.
+//   S1. Profile, conversation, tools; the system prompt is made of them (docs/protocol/turns.md#what-a-turn-is-made-of).
 //   S2. Cards that this worker writes are added here too, so that a step does not read the whole history again.
 //   S3. Boxes are read in pages: no history is too long. What is long and was read here before is not read again
 //       (box-shelf.ts).

@@ -1,4 +1,4 @@
-// kind: Agent (reference §12), with Tessera's own optional fields.
+// kind: Agent (docs/protocol/documents.md#goondan), with Tessera's own optional fields.
 //
 //   A1. What an agent may call is what it names: an Agent without tools has none.
 //   A2. A turn must be able to end: tools that it has to call are tools that it may call.

@@ -1,5 +1,5 @@
 // Models, agents and swarms written in code. The answer is the document that the same resource would be in YAML, so that
-// both go one way from here (design D13).
+// both go one way from here (docs/design.md#yaml-and-code-are-equal).
 //
 //   F1. Refs are given as the object that was defined or by name; both become the same reference.
 //   F2. Everything is plain JSON and frozen. What is wrong with the values is told when the bundle is read, all at once;

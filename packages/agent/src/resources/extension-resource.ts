@@ -1,4 +1,4 @@
-// kind: Extension (reference §12): a module of the bundle and what it is given.
+// kind: Extension (docs/protocol/documents.md#goondan): a module of the bundle and what it is given.
 
 import type { JsonValue } from "@tessera/protocol";
 import type { OnError } from "../extensions/api.ts";

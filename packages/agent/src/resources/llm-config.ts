@@ -1,4 +1,4 @@
-// `llm_config` of a CommonGround profile → ModelSpec (reference §7.4, §9).
+// `llm_config` of a CommonGround profile → ModelSpec (docs/protocol/documents.md#commonground).
 //
 //   L1. Whoever uploads a profile must not send a key of this process to a place of his own choosing: an address and the
 //       variable of a key are taken only where the operator allows them, and a key itself never.

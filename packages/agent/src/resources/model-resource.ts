@@ -1,4 +1,4 @@
-// kind: Model (reference §12).
+// kind: Model (docs/protocol/documents.md#goondan).
 //
 //   M1. No secret comes out of it: a key is named by its variable (value-source.ts), and options that look like a key are
 //       refused.

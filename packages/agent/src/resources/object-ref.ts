@@ -1,4 +1,4 @@
-// References from one resource to another (reference §12).
+// References from one resource to another (docs/protocol/documents.md#goondan).
 //
 //   O1. `Kind/name`, `{kind, name, package?, apiVersion?}`, or either wrapped in `{ref: …}`. Nothing is guessed: a bare name
 //       is a mistake that says how to write it.

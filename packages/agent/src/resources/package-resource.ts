@@ -1,5 +1,5 @@
-// kind: Package (reference §12). Nothing is installed from it; it names the bundle. Its `settings` are the runtime's to
-// read, before the rest of the bundle is.
+// kind: Package (docs/protocol/documents.md#goondan). Nothing is installed from it; it names the bundle. Its `settings` are the
+// runtime's to read, before the rest of the bundle is.
 
 import { isJsonObject } from "@tessera/protocol";
 import { blockAt, listAt, mappingAt, textAt } from "./fields.ts";

@@ -1,4 +1,5 @@
-// A CommonGround profile: one flat YAML mapping (reference §9) → the same AgentProfile that an Agent resource becomes.
+// A CommonGround profile: one flat YAML mapping (docs/protocol/documents.md#commonground) → the same AgentProfile that an Agent
+// resource becomes.
 //
 //   Y1. Unknown keys are tolerated and listed.
 //   Y2. `allowed_tools` that is absent means none; `null` means every tool of the project, as upstream stores it.

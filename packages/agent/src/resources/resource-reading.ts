@@ -2,7 +2,8 @@
 //
 //   R1. Reading goes on after a mistake, so that an author sees them all.
 //   R2. A field that there is not is a mistake with the nearest name: a typo must not silently change what an agent does.
-//       Only an uploaded CommonGround profile may carry fields that mean nothing here (reference §9): those are named.
+//       Only an uploaded CommonGround profile may carry fields that mean nothing here (docs/protocol/documents.md#commonground):
+//       those are named.
 //   R3. A message shows at most a little of what was found, and nothing at all of what may be a secret.
 //   R4. What was written in code has no line of its own: its messages name the resource and the field instead.
 

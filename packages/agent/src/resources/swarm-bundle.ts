@@ -4,7 +4,8 @@
 //       has mistakes is no mistake.
 //   B2. A name is unique among the resources of its kind, wherever they come from. The Package is one, and first in its file.
 //   B3. A resource with a mistake is left out. Whoever loads the bundle refuses it as a whole when there is any mistake.
-//   B4. Connector and Connection are known and not supported: a warning, and the rest loads (design D13).
+//   B4. Connector and Connection are known and not supported: a warning, and the rest loads
+//       (docs/design.md#yaml-and-code-are-equal).
 
 import { isJsonObject } from "@tessera/protocol";
 import {

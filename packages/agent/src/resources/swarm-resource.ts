@@ -1,4 +1,4 @@
-// kind: Swarm (reference §12): which agents know one another, who speaks first, and how far a turn may go.
+// kind: Swarm (docs/protocol/documents.md#goondan): which agents know one another, who speaks first, and how far a turn may go.
 
 import { isInstanceKey, STEPS_PER_TURN_MAX, type ToolDelegationPolicy } from "@tessera/protocol";
 import { toolDelegationPolicyAt } from "./delegation.ts";

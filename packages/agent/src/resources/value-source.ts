@@ -1,4 +1,5 @@
-// ValueSource: where a secret is found (reference §12). What comes out names an environment variable and nothing else.
+// ValueSource: where a secret is found (docs/protocol/documents.md#goondan). What comes out names an environment variable and
+// nothing else.
 //
 //   V1. A literal is refused, and never repeated in a message: it would lie in a card for ever.
 //   V2. A secretRef is read from the first of its variables that is set, else from the first of them.

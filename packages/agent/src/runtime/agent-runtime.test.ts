@@ -114,7 +114,7 @@ describe("request", () => {
     expect(answer).toMatchObject({ target: "helper", response: "heard hello", correlationId: expect.any(String) });
     const turns = await fx.kernel.reads.turns(fx.project, { agent_id: agentIdOf(fx.project, "helper", "mine") });
     expect(turns).toHaveLength(1);
-    // The id of the answer, not of what was sent (reference Part 3, row 45).
+    // The id of the answer, not of what was sent.
     expect(answer.eventId).toBe(turns[0]?.deliverable_card_id);
   });
 

@@ -1,4 +1,5 @@
-// ctx.runtime: what a tool may ask of other agents (seed 004). Each operation is durable and safe to repeat.
+// ctx.runtime: what a tool may ask of other agents (docs/protocol/tool-api.md#ctxruntime). Each operation is durable and safe to
+// repeat.
 //
 //   R1. An operation is named by (tool call, ordinal): a tool that runs again after a crash and does the same things in the
 //       same order starts nothing twice, and finds the answers of what it had started.
@@ -208,7 +209,7 @@ async function selfOf({ kernel, caller, from }: AgentRuntimeOptions): Promise<Se
   };
 }
 
-/** The caller's own instance key where the event names none (reference Part 3, row 48). */
+/** The caller's own instance key where the event names none. */
 async function targetOf(
   options: AgentRuntimeOptions,
   self: Self,

@@ -1,5 +1,5 @@
-// Spans and metrics of what agents do (design §7). Only the OpenTelemetry API is used: without an SDK in the process all of
-// this costs next to nothing.
+// Spans and metrics of what agents do (docs/design.md#public-surface). Only the OpenTelemetry API is used: without an SDK in the
+// process all of this costs next to nothing.
 //
 //   T1. One trace, one tree: a span's parent is the span whose id was stored with what it continues. A turn stores the id of
 //       the span that asked for it, a call the id of the turn's span, so that every process can hang its own below.

@@ -1,4 +1,4 @@
-// The cards of message events (design §9.2), and what a model is shown of a message that an extension wrote.
+// The cards of message events (docs/design.md#conversations), and what a model is shown of a message that an extension wrote.
 //
 //   E1. A message is kept as the extension wrote it: another extension may look for what it left there. What a model is shown
 //       is made of it when the transcript is projected.

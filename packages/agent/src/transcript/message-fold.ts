@@ -1,4 +1,4 @@
-// Message events folded over the messages of a conversation (design §9.2).
+// Message events folded over the messages of a conversation (docs/design.md#conversations).
 //
 //   F1. Events apply in order, each to the messages before it: `append` adds at the end, `replace` and `remove` find their target by
 //       its id, `truncate` takes away everything so far.

@@ -19,7 +19,7 @@ import type { ToolResultPart } from "ai";
 
 export type ResultOutput = ToolResultPart["output"];
 
-/** Characters of `stdout` and of `stderr` that a result shows (reference §7.2). */
+/** Characters of `stdout` and of `stderr` that a result shows (docs/protocol/turns.md#what-a-turn-is-made-of). */
 export const CAPTURED_OUTPUT_CHARS_MAX = 4_000;
 
 /** Of a `tool.result` card. */

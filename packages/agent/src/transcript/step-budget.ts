@@ -1,4 +1,5 @@
-// What a turn that runs out of steps may still do (reference §7.2). `stepsLeft` counts the step that is about to be taken.
+// What a turn that runs out of steps may still do (docs/protocol/turns.md#what-a-turn-is-made-of). `stepsLeft` counts the step
+// that is about to be taken.
 
 export const SUBMIT_RESULT = "submit_result";
 const WARN_AT = 2;

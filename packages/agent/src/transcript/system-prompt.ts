@@ -1,4 +1,5 @@
-// The system prompt of a step: the profile's text with its placeholders filled, then what this turn adds (reference §7.2).
+// The system prompt of a step: the profile's text with its placeholders filled, then what this turn adds
+// (docs/protocol/turns.md#what-a-turn-is-made-of).
 //
 //   S1. One pass over the text: a value that holds a placeholder is not read again, and an unknown placeholder stays.
 //   S2. What is the same in every step of a turn comes first, so that providers' caches keep it; the step budget comes last.

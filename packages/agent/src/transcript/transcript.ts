@@ -1,11 +1,11 @@
-// What the model sees, projected from cards (design promise 7).
+// What the model sees, projected from cards (docs/design.md#promises).
 //
-//   T1. Order: each earlier turn's context (what it was asked) and output, then this turn's context and output (design §9.2). A
-//       card appears once; a context card that is also in an output is read there.
+//   T1. Order: each earlier turn's context (what it was asked) and output, then this turn's context and output
+//       (docs/design.md#conversations). A card appears once; a context card that is also in an output is read there.
 //   T2. A step is one assistant message and, directly behind it, one tool message with exactly one result for each of its
-//       calls, in call order, whenever and in whatever order the results came (faults F15). A call without a result card
+//       calls, in call order, whenever and in whatever order the results came (docs/faults.md#f15). A call without a result card
 //       has one all the same, which says what is known. Nothing can come between the two messages.
-//   T3. A call id appears in one message only, and the first result of a call counts (faults F13). What has no place (a
+//   T3. A call id appears in one message only, and the first result of a call counts (docs/faults.md#f13). What has no place (a
 //       result without its call, a call without its thought, a repetition) is left out and counted.
 //   T4. Appending costs what is appended. The whole projection is the same thing done once, so the two cannot differ.
 //   T5. No assistant message opens the transcript or follows directly on one of another turn: a note comes between, because

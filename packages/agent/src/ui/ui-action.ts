@@ -1,4 +1,4 @@
-// A UI action as it comes from the bus, and the acknowledgements that go back (reference §1.3, §9).
+// A UI action as it comes from the bus, and the acknowledgements that go back (docs/protocol/turns.md#ui-actions).
 //
 //   A1. Agent and turn are named by headers only; a payload that names them is refused.
 //   A2. Whatever can be answered is answered: a refusal carries what could be read of the action.

@@ -2,7 +2,7 @@
 //
 //   M1. Only an agent of the UI worker, and only a tool that says so (`options.ui_allowed`). Nothing is allowed by default.
 //   M2. The same action (tool and message id, else action id) is one turn, however often it comes: the kernel keeps its
-//       correlation. A refusal and `busy` are kept nowhere, so a later try is judged anew (reference Part 3, row 35).
+//       correlation. A refusal and `busy` are kept nowhere, so a later try is judged anew.
 //   M3. An action that comes again is answered from the record: with its end, or that it is being worked on.
 //   M4. A turn that the kernel ended itself (stopped, crashed too often) is acknowledged as well.
 

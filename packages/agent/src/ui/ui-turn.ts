@@ -5,7 +5,7 @@
 //   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
 //   T3. The acknowledgement is kept in the deliverable and published after that commit: one that is lost is given again to
 //       whoever repeats the action.
-//   T4. The call waits no longer than its tool's limit (reference Part 3, row 36): the kernel keeps its deadline.
+//   T4. The call waits no longer than its tool's limit (docs/protocol/turns.md#ui-actions): the kernel keeps its deadline.
 //   T5. The UI worker has no extensions, so an agent that lists one that must not be skipped runs nothing here (E_EXT_LOAD).
 
 import {

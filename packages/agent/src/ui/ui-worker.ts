@@ -2,7 +2,7 @@
 //
 //   U1. A command is answered and then acked: where the store or the bus is away it comes again, and coming twice is
 //       harmless (admission's M2).
-//   U2. Wakeups of one agent are coalesced, and the inbox decides what there is to do (faults N21, N22).
+//   U2. Wakeups of one agent are coalesced, and the inbox decides what there is to do.
 //   U3. At most `concurrencyMax` turns run; one whose tool runs elsewhere holds no place.
 //   U4. Ends of turns are heard as well: one that the kernel ended has nobody else to acknowledge its action.
 //   U5. stop() takes no more, lets go of what runs after a grace, and retires: others take over from the last commit.

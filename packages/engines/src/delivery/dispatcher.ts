@@ -16,7 +16,7 @@ import type { LocalClock } from "./local-clock.ts";
 import { readPattern, readSubject } from "./subject.ts";
 
 export const IN_FLIGHT_DEFAULT = 64;
-/** Reference §1.4. */
+/** docs/protocol/subjects.md#streams-and-consumers */
 export const ACK_WAIT_MS = 30_000;
 export const DELIVER_MAX = 3;
 /** A handler that throws meets its message again after these pauses: most causes (a database that restarts) need some. */

@@ -1,8 +1,8 @@
 // Wakeups that are published together for one subject travel as one message: at 64 concurrent calls a report commits some
 // twenty of them at once, and storing, delivering and acknowledging each cost more than all it says.
 //
-//   K1. Only wakeups: L0 alone sends them, to its own workers (reference §1.3). Commands and events stay one message each,
-//       because others read those, too.
+//   K1. Only wakeups: L0 alone sends them, to its own workers (docs/protocol/subjects.md#families). Commands and events stay one
+//       message each, because others read those, too.
 //   K2. The message is the first wakeup as it always was; the others are in one more header, as what differs from it.
 //       Whoever does not know that header wakes the first agent, and the sweeper rings again for the rest.
 //   K3. Each part is a delivery of its own. The message is answered when all its parts are: nak'ed if one of them was, which

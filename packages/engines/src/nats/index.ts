@@ -7,7 +7,7 @@
 //       publishing while it is away is refused at once.
 //   N3. Whatever is missing on the broker is made again (topology.ts, durable-consumer.ts, stream-keeper.ts).
 //   N4. A connection counts once the streams were looked after: before that, a publish would vanish without a word.
-//   N6. What a store rings for names the store (durable-owner.ts); `str` messages carry no headers (reference §1.2).
+//   N6. What a store rings for names the store (durable-owner.ts); `str` messages carry no headers.
 //   N5. Bytes on their way to the broker are bounded: past the limit, publish waits for a round trip.
 
 import type { NatsConnection } from "@nats-io/transport-node";

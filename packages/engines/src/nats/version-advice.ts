@@ -1,4 +1,4 @@
-// What there is to say about the version of a NATS server, in one place (design D4, faults.md §5).
+// What there is to say about the version of a NATS server, in one place.
 //
 //   A1. A warning names the hole that is open; it is for everybody who works with the server for longer than a command.
 //   A2. A version that is sound and not the recommended one is a note, for whoever asks (`tessera doctor`).

@@ -1,7 +1,7 @@
 // The postgres bus: several processes, and nothing to run but PostgreSQL. Messages are NOTIFYs.
 //
 //   B1. Everybody who listens hears; inside one process the members of a durable share. Between processes the database
-//       decides who works, as it does anyway (D5).
+//       decides who works, as it does anyway.
 //   B2. Nothing is kept: who is not connected misses it, and the sweeper rings again. So there is nothing to replay
 //       after a reconnect.
 //   B3. There are no acks on the wire. A nak, a throw or silence brings the message back inside this process, as often

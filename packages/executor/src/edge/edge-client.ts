@@ -1,4 +1,4 @@
-// The executor edge seen from the executor: the same port as the kernel's, over plain HTTP (design §7).
+// The executor edge seen from the executor: the same port as the kernel's, over plain HTTP (docs/design.md#public-surface).
 //
 //   E1. An answer of the kernel (accepted, duplicate, rejected + code) comes back as the same outcome; only a server that
 //       cannot be reached, or fails, is an exception, and every request here is safe to repeat.

@@ -1,4 +1,4 @@
-// Finds the resource files of a bundle (reference §12).
+// Finds the resource files of a bundle (docs/protocol/documents.md#goondan).
 //
 //   S1. By name only: a YAML file with another name is somebody else's. Links are not followed.
 //   S2. Bounded: so many files, so deep; of each no more bytes than it takes to see that it is too large.

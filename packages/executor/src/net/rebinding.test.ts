@@ -1,6 +1,6 @@
-// A resolver and a server that lie (faults §5.9): a name that is public when it is looked at and private when it is dialed,
-// answers that are both, redirects inwards. The real guard and the real URL rules; only the port is let through, since a test
-// cannot listen on 80.
+// A resolver and a server that lie (docs/reference/security.md#t10): a name that is public when it is looked at and private when
+// it is dialed, answers that are both, redirects inwards. The real guard and the real URL rules; only the port is let through,
+// since a test cannot listen on 80.
 //
 //   L1. 127.0.0.1, where the server of the test listens, stands for a public address here. Everything else is judged as it is.
 //   L2. An address inside is never dialed: the refusal is `url_not_allowed`, not a connection that failed.

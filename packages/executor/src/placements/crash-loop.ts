@@ -1,4 +1,4 @@
-// Back-off of a tool whose process keeps dying (reference §16).
+// Back-off of a tool whose process keeps dying (docs/protocol/tool-api.md#processes).
 //
 //   K1. Up to CRASHES_FREE crashes in a row cost nothing: a new process starts at once.
 //   K2. From then on the next start waits, twice as long after each crash, at most BACKOFF_MS_MAX.

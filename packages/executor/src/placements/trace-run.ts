@@ -1,4 +1,4 @@
-// The `execute_tool` span around a run, in whichever process it happens (design §7).
+// The `execute_tool` span around a run, in whichever process it happens (docs/design.md#public-surface).
 //
 //   T1. Its parent is the span whose id came with the call, in this process or another: what happens to be active where a
 //       command is heard may be another turn's.

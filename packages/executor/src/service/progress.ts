@@ -35,7 +35,7 @@ export function progressPublisher({ bus, clock }: { readonly bus: Bus; readonly 
         metadata: describe(call, update),
       });
       const data = encoder.encode(JSON.stringify(payload));
-      void bus.publish([{ subject, headers: {}, data }]).catch(() => undefined); // lossy by design (D4)
+      void bus.publish([{ subject, headers: {}, data }]).catch(() => undefined); // lossy by design
     };
   };
 }

@@ -1,8 +1,8 @@
 // Card access of a hand-written tool service. A CommonGround handler keeps its code: it reads the `tool.call` card, saves a
 // `tool.result` card and reports it; behind these three the calls are claimed, fenced and renewed through a port.
 //
-//   X1. Reading the call's card is the claim (design D5): the command is acked right after it, whatever the answer, and a
-//       call that somebody else has or had is an error the handler never has to think about.
+//   X1. Reading the call's card is the claim (docs/design.md#claim-before-work): the command is acked right after it, whatever
+//       the answer, and a call that somebody else has or had is an error the handler never has to think about.
 //   X2. The ticket and the capability stay in here; a handler sees neither.
 //   X3. From the claim to the report the lease is renewed; a call that was lost makes saving and reporting fail.
 //   X4. Whoever stores a result card may name it otherwise; a pointer that the handler built is translated when reported.

@@ -1,4 +1,4 @@
-// @tessera/executor/wire: the low-level tool API, under the names of the CommonGround seeds. For handlers that already speak
+// @tessera/executor/wire: the low-level tool API, under the names that CommonGround published. For handlers that already speak
 // UTP; a new tool is easier to write with `@tessera/tool`.
 //
 //   message in     parseSubject, buildNatsIngressContext

@@ -1,4 +1,4 @@
-// publish_tool_result_report of the seeds: the pointer to a saved card goes through the report port.
+// publish_tool_result_report of CommonGround: the pointer to a saved card goes through the report port.
 //
 //   P1. The target is the command's own context, the source the tool's actor: `tool.<name>` or `sys.<name>`, of the same
 //       project. The kernel compares author, function name, lineage and depth with the call; nothing here is believed.

@@ -1,4 +1,4 @@
-// The low-level way to build a result, under the names of the CommonGround seeds: a context from the command, a builder, a
+// The low-level way to build a result, under the names that CommonGround published: a context from the command, a builder, a
 // callback payload and a card.
 //
 //   B1. Lineage (trace_id, step_id, parent_step_id) is copied verbatim from the tool.call card's metadata, never from the

@@ -112,6 +112,6 @@ async function start(kernel: BatchKernel, batch: DueBatch, task: DueTask): Promi
 async function endBatch(kernel: BatchKernel, batch: DueBatch): Promise<void> {
   await stopChildren(kernel, batch, batch.tasks); // T3
   const ids = batch.tasks.map((task) => task.deliverable_card_id).filter((id) => id !== null);
-  // Refused means that another PMO has ended it: the call has its one answer (faults F39).
+  // Refused means that another PMO has ended it: the call has its one answer (docs/faults.md#f39).
   await kernel.finishBatch(batchEnd(batch, await kernel.reads.cards(batch.project_id, ids)));
 }

@@ -1,4 +1,4 @@
-// What a batch has come to: its status, and one result for each task (reference §8.5.6, faults F38).
+// What a batch has come to: its status, and one result for each task (docs/protocol/internal-tools.md#batches).
 //
 //   E1. Every task that succeeded is reported, whatever became of the others: with some successes a batch is `partial`,
 //       also when its deadline ended the rest. Only fail_fast and a caller that is gone make it `failed` regardless.

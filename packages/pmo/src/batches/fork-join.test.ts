@@ -249,7 +249,7 @@ describe("a busy agent", () => {
   });
 });
 
-describe("faults T13: arguments that cannot be", () => {
+describe("arguments that cannot be", () => {
   const reuse = (target_ref: string) => task({ target_strategy: "reuse", target_ref });
   it.each<[string, unknown, RegExp]>([
     ["no tasks", { tasks: [] }, /args\.tasks.*got 0, max 50/],
@@ -293,7 +293,7 @@ describe("faults T13: arguments that cannot be", () => {
   });
 });
 
-describe("faults F44: a bomb of forks", () => {
+describe("a bomb of forks", () => {
   it("is stopped by the budget of its first turn, though every fork has a trace of its own", async () => {
     const pmo = await fx.pmo();
     const outer = await fork({ tasks: [task({ target_ref: "boss" })] });

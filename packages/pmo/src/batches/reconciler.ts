@@ -3,7 +3,7 @@
 //   R1. It looks every second, soon after any turn has ended, and at once when a batch was opened. The store says what
 //       there is to do, so a look that finds nothing costs two reads, and a bell that is lost costs a second.
 //   R2. Looks of one process never overlap; those of several do, and every move is a compare-and-set.
-//   R3. Stopping a turn stops its children, and theirs, level by level (faults F41). Their workers learn of it as any
+//   R3. Stopping a turn stops its children, and theirs, level by level (docs/faults.md#f41). Their workers learn of it as any
 //       worker whose turn is stopped.
 //   R4. stop() resolves when no look is under way.
 

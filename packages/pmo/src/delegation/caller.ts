@@ -11,7 +11,7 @@ import { type DelegationPolicy, isJsonObject, readDelegationPolicy } from "@tess
 export interface Caller {
   readonly call: OpenedCall;
   readonly policy: DelegationPolicy | null;
-  /** The boxes it may hand on (reference §8.4). */
+  /** The boxes it may hand on (docs/protocol/internal-tools.md#targets-and-context). */
   readonly inheritable: ReadonlySet<string>;
   readonly output_box_id: string;
 }

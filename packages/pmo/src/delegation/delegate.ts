@@ -1,8 +1,10 @@
-// delegate_async, launch_principal, ask_expert: a child turn is started and nobody waits for it (reference §8.2, Part 3 row 33).
+// delegate_async, launch_principal, ask_expert: a child turn is started and nobody waits for it
+// (docs/protocol/internal-tools.md#results).
 //
 //   L1. The child's turn id follows from the call. If that turn is there, the call has done its work already, and what is
 //       stored is the answer, whatever has changed since.
-//   L2. Depth and the trace's budget are the kernel's to judge; what it refuses is the tool's result (faults F43, F44).
+//   L2. Depth and the trace's budget are the kernel's to judge; what it refuses is the tool's result (docs/faults.md#f43,
+//       docs/faults.md#f44).
 
 import { type Kernel, type OpenedCall, type Row, traceparent } from "@tessera/kernel";
 import { RECURSION_DEPTH_MAX } from "@tessera/protocol";

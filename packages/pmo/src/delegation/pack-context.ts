@@ -1,4 +1,5 @@
-// The box a child begins with: what it inherits, what it is to do, and who asked (reference §8.4).
+// The box a child begins with: what it inherits, what it is to do, and who asked
+// (docs/protocol/internal-tools.md#targets-and-context).
 //
 //   P1. Inherited cards come first, each once, where it was seen first. A step with a call that is not answered yet is left
 //       out as a whole: the child could make nothing of half of it.

@@ -1,4 +1,4 @@
-// provision_agent: what is made, what is kept, and every code of reference §8.2.
+// provision_agent: what is made, what is kept, and every code of docs/protocol/internal-tools.md#results.
 
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { PROJECT, useFixture } from "../../test/fixture.ts";

@@ -1,4 +1,4 @@
-// provision_agent: an agent is made sure of, created, or derived from another (reference §8.1, §8.2).
+// provision_agent: an agent is made sure of, created, or derived from another (docs/protocol/internal-tools.md).
 //
 //   V1. An agent that exists keeps its profile, owner, worker target and tags; asking for others is refused by name. Its
 //       display name and metadata may be changed by its owner only, and nobody switches it on again here.

@@ -1,5 +1,5 @@
-// Which agent is meant by a strategy and a name, and whether the caller may use it (reference §8.3, §8.4). Only reads: a
-// batch of which one task cannot be done starts none.
+// Which agent is meant by a strategy and a name, and whether the caller may use it
+// (docs/protocol/internal-tools.md#targets-and-context). Only reads: a batch of which one task cannot be done starts none.
 //
 //   new     a new agent of the profile
 //   reuse   this agent, which goes on in the box it wrote last

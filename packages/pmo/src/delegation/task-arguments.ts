@@ -1,4 +1,4 @@
-// The arguments of delegate_async, launch_principal, ask_expert and fork_join (reference §8.1, faults T13).
+// The arguments of delegate_async, launch_principal, ask_expert and fork_join (docs/protocol/internal-tools.md#arguments).
 
 import { FAN_OUT_MAX, FORK_JOIN_DEADLINE_MS } from "@tessera/protocol";
 import { type ArgumentReader, NAME_CHARS_MAX, readArguments } from "../argument-reader.ts";

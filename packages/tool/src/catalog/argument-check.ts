@@ -4,7 +4,7 @@
 //   A2. The work of one check is bounded before it starts: what a schema costs for one value times how many values there
 //       are. A schema of a thousand alternatives against a hundred thousand items is refused, not tried.
 //   A3. The first issue decides. All of them are listed only where schema and arguments together are so small that the
-//       list is, too; that is why `allErrors`, which faults.md §5 row 19 forbids for unbounded input, may be used there.
+//       list is, too; that is why `allErrors`, which unbounded input forbids, may be used there.
 //   A4. Arguments are neither kept nor changed.
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
@@ -49,7 +49,7 @@ export function requireFit(check: ArgumentCheck, args: JsonObject, toolName: str
   if (issues.length > 0) throw invalidArguments(toolName, issues, suggestionOf(check.schema, options));
 }
 
-/** The refusal of arguments, as a result carries it (reference Part 3, §3.3). */
+/** The refusal of arguments, as a result carries it (docs/protocol/tool-api.md#errors). */
 export function invalidArguments(toolName: string, issues: readonly string[], suggestion: string): BadRequest {
   return new BadRequest(`the arguments of ${toolName} are not valid: ${issues.join("; ")}`, {
     details: { code: "E_TOOL_INVALID_ARGS", suggestion },

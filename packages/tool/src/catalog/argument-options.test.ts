@@ -34,7 +34,7 @@ describe("options are accepted", () => {
   });
 });
 
-describe("faults Y14: an argument has one source", () => {
+describe("an argument has one source", () => {
   it.each<[JsonObject, string]>([
     [{ args: { defaults: { a: "x" }, fixed: { a: "y" } } }, "conflicting_arg /options/args/fixed/a"],
     [{ args: { defaults: { a: "x" } }, envs: { a: "X" } }, "conflicting_arg /options/envs/a"],
@@ -45,7 +45,7 @@ describe("faults Y14: an argument has one source", () => {
   });
 });
 
-describe("faults Y13: variables that no tool may have", () => {
+describe("variables that no tool may have", () => {
   it.each([
     ...["PATH", "Path", "HOME", "SHELL", "IFS", "ENV", "BASH_ENV", "NODE_OPTIONS", "NODE_EXTRA_CA_CERTS", "LD_PRELOAD"],
     ...["DYLD_INSERT_LIBRARIES", "PYTHONPATH", "PERL5LIB", "RUBYOPT", "GIT_SSH_COMMAND", "TESSERA_KEY", "PGPASSWORD"],
@@ -67,7 +67,7 @@ describe("faults Y13: variables that no tool may have", () => {
   });
 });
 
-describe("faults Y15 and values that do not fit", () => {
+describe("template variables and values that do not fit", () => {
   it.each<[unknown, string]>([
     [{ args: { fixed: { a: "{project_id}{evil}" } } }, "unknown_template_var /options/args/fixed/a"],
     [{ args: { defaults: { a: "{{}}" } } }, "unknown_template_var /options/args/defaults/a"],
@@ -85,7 +85,7 @@ describe("faults Y15 and values that do not fit", () => {
   });
 });
 
-describe("faults Y9: numbers and words out of range, each by its field", () => {
+describe("numbers and words out of range, each by its field", () => {
   const fields = ["timeoutMs", "timeout_seconds", "suspend_timeout_seconds", "errorMessageLimit"];
   const values = [Number.POSITIVE_INFINITY, Number.NaN, -5, 0, "10s", true, null, 1e12, [], {}];
   it.each(fields.flatMap((field) => values.map((value) => [field, value] as const)))("%s: %j", (field, value) => {

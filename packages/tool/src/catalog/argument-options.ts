@@ -2,9 +2,9 @@
 // a tool is registered; `toolPolicy` and the gate then read them without looking twice.
 //
 //   O1. An argument has one source: the model (with or without a default), the definition (fixed) or the executor's
-//       environment (envs). Two are a contradiction, refused with `conflicting_arg` (faults Y14).
+//       environment (envs). Two are a contradiction, refused with `conflicting_arg`.
 //   O2. A value that the definition brings fits the argument's schema, unless a template makes it known only later.
-//   O3. A number or word out of range is refused with the field's pointer (faults Y9), never repaired.
+//   O3. A number or word out of range is refused with the field's pointer, never repaired.
 //   O4. Keys that are not known are left alone (definition.ts D2).
 
 import {

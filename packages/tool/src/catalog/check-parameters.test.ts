@@ -47,7 +47,7 @@ describe("parameters are accepted", () => {
   });
 });
 
-describe("faults Y12: parameters are refused with schema_invalid and the place", () => {
+describe("parameters are refused with schema_invalid and the place", () => {
   it.each<[string, unknown, string]>([
     ["a list", [], ""],
     ["null", null, ""],

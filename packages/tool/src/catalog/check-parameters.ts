@@ -1,5 +1,5 @@
 // Whether a schema may be a tool's parameters. Everything is checked here, once, when the tool is registered; what
-// passes can be compiled, applied and shown to a model without further thought (faults Y12).
+// passes can be compiled, applied and shown to a model without further thought.
 //
 //   K1. Refusals are `schema_invalid` with the place as a JSON pointer.
 //   K2. Nothing recurses over the author's value before its size and depth are known.

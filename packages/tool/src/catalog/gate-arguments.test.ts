@@ -60,11 +60,11 @@ describe("the agent's end", () => {
     });
   });
 
-  it("faults T2: an explicit null where a default exists is kept", () => {
+  it("an explicit null where a default exists is kept", () => {
     expect(gateArguments(search, { query: "q", limit: null }, vars).arguments.limit).toBeNull();
   });
 
-  it("faults T3: what the model sets for fixed and environment arguments is overwritten and dropped", () => {
+  it("what the model sets for fixed and environment arguments is overwritten and dropped", () => {
     const { arguments: args, metadata } = gateArguments(
       search,
       { query: "q", owner: "p2", lost: "mine", api_key: "stolen-key" },
@@ -75,15 +75,15 @@ describe("the agent's end", () => {
   });
 
   it.each<[string, unknown, string]>([
-    ["faults T1: a missing argument", {}, '"query" is required'],
-    ["faults T1: an extra argument", { query: "q", more: 1 }, '"more" is not allowed'],
-    ["faults T1: a wrong type", { query: 1 }, "/query must be of type string; found 1"],
-    ["faults T5: a number beyond 2^53", { query: "q", limit: 2 ** 53 }, "does not survive JSON"],
-    ["faults T5: no number", { query: "q", limit: Number.NaN }, "does not survive JSON"],
-    ["faults T5: infinity", { query: "q", limit: Number.POSITIVE_INFINITY }, "does not survive JSON"],
-    ["faults T5: the text NaN", { query: "q", limit: "NaN" }, "/limit must be of type integer or null"],
-    ["faults T4: more than 256 KiB", { query: "q".repeat(ARGUMENTS_BYTES_MAX) }, "larger than"],
-    ["faults T4: JSON in a string", '{"query":"q"}', "must be one JSON object"],
+    ["a missing argument", {}, '"query" is required'],
+    ["an extra argument", { query: "q", more: 1 }, '"more" is not allowed'],
+    ["a wrong type", { query: 1 }, "/query must be of type string; found 1"],
+    ["a number beyond 2^53", { query: "q", limit: 2 ** 53 }, "does not survive JSON"],
+    ["no number", { query: "q", limit: Number.NaN }, "does not survive JSON"],
+    ["infinity", { query: "q", limit: Number.POSITIVE_INFINITY }, "does not survive JSON"],
+    ["the text NaN", { query: "q", limit: "NaN" }, "/limit must be of type integer or null"],
+    ["more than 256 KiB", { query: "q".repeat(ARGUMENTS_BYTES_MAX) }, "larger than"],
+    ["JSON in a string", '{"query":"q"}', "must be one JSON object"],
     ["a list", [], "must be one JSON object"],
     ["null", null, "must be one JSON object"],
     ["a key that poisons prototypes", JSON.parse('{"query":"q","__proto__":{"x":1}}'), "__proto__ is not allowed"],

@@ -2,7 +2,7 @@
 // the executor's end it makes, from the card, what the handler is given.
 //
 //   G1. Fixed beats the model, the environment beats both; a default counts only for an argument that is absent. `null`
-//       is a value (faults T2, T3).
+//       is a value.
 //   G2. The agent's end knows names of environment variables, never values: the card and its metadata hold names.
 //   G3. Nothing that came in is changed or shared.
 //   G4. Arguments that do not fit are refused with `bad_request` and `detail.code` E_TOOL_INVALID_ARGS. Nothing else is
@@ -24,7 +24,7 @@ import { renderTemplates, type TemplateVars } from "./template.ts";
 
 export interface GatedArguments {
   readonly arguments: JsonObject;
-  /** Keys of a `tool.call` card's metadata (reference §4.1). */
+  /** Keys of a `tool.call` card's metadata (docs/protocol/cards.md#metadata). */
   readonly metadata: JsonObject;
 }
 

@@ -28,7 +28,7 @@ const task = { target_strategy: "new", target_ref: "writer", instruction: "Write
 const tasks = (count: number): JsonObject[] => Array.from({ length: count }, () => ({ ...task }));
 const reuse = (target_ref: string): JsonObject => ({ ...task, target_strategy: "reuse", target_ref });
 
-describe("faults T13: fork_join", () => {
+describe("fork_join", () => {
   it.each<[string, unknown]>([
     ["no tasks", { tasks: [] }],
     ["51 tasks", { tasks: tasks(51) }],

@@ -1,8 +1,8 @@
-// Tessera's own tools for working with other agents (reference §8.1). They are offered, gated and called like any tool;
-// what answers them is the PMO, on subjects of its own.
+// Tessera's own tools for working with other agents (docs/protocol/internal-tools.md#arguments). They are offered, gated and
+// called like any tool; what answers them is the PMO, on subjects of its own.
 //
 //   N1. Their names are reserved, so a definition with one of these names is one of these definitions.
-//   N2. Every schema is closed. A field that is not listed is refused at both levels (faults T13).
+//   N2. Every schema is closed. A field that is not listed is refused at both levels.
 //   N3. What a schema cannot say is said by `checkInternalArguments`, before the call is made and again by the PMO.
 
 import {

@@ -1,4 +1,4 @@
-// What a model is shown of a tool (reference §7.3).
+// What a model is shown of a tool (docs/protocol/turns.md#what-a-model-is-shown-of-a-tool).
 //
 //   M1. Fixed and environment arguments do not exist for the model.
 //   M2. A default is shown where it can be: one with a template is known only when the call is made. Either way the

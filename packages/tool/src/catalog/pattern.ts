@@ -1,5 +1,5 @@
 // Regular expressions that are written outside of this program: in tool parameters, in rules of scripted models. Any client that
-// may upload those can write one, so they never reach a backtracking engine (design.md D10).
+// may upload those can write one, so they never reach a backtracking engine (docs/design.md#one-schema-language).
 //
 //   P1. Matching is RE2's: linear in the text. What RE2 cannot do (look-around, back references) is refused, with what to
 //       write instead.

@@ -118,7 +118,7 @@ describe("a legal request", () => {
   });
 });
 
-describe("faults T4: arguments are read, never repaired", () => {
+describe("arguments are read, never repaired", () => {
   it.each<[string, unknown]>([
     ["not JSON", "q=x"],
     ["truncated JSON", '{"q":"x'],
@@ -130,8 +130,8 @@ describe("faults T4: arguments are read, never repaired", () => {
     ["a number", 7],
     ["null", null],
     ["a cycle", cyclic()],
-    ["faults T5: 2^53 + 1", '{"q":9007199254740993}'],
-    ["faults T5: 1e400", '{"q":1e400}'],
+    ["2^53 + 1", '{"q":9007199254740993}'],
+    ["1e400", '{"q":1e400}'],
   ])("%s", (_, args) => {
     const planned = planOne("here", args);
     expect(refusalOf(planned)).toBe("bad_request");
@@ -153,7 +153,7 @@ describe("faults T4: arguments are read, never repaired", () => {
   });
 });
 
-describe("faults T6: a tool that the step does not offer", () => {
+describe("a tool that the step does not offer", () => {
   it.each(["missing", "hidden", "toString", "__proto__", "", "a b", "x".repeat(300), "ｓearch", "a__b__c"])(
     "%j",
     (name) => {
@@ -197,7 +197,7 @@ describe("a refusal", () => {
     expect(planOne("gone", {}).refusal?.error?.message).toHaveLength(30);
   });
 
-  it("faults T1: tells the model what to correct", () => {
+  it("tells the model what to correct", () => {
     const { refusal } = planOne("here", { p: 1 });
     expect(refusal?.error).toEqual({
       code: "bad_request",
@@ -208,7 +208,7 @@ describe("a refusal", () => {
   });
 });
 
-describe("faults T7: call ids", () => {
+describe("call ids", () => {
   it("the second of the same, an empty one and one of 300 characters are minted anew", () => {
     const ids = ["same", "same", "", "x".repeat(300), "a.b", "__proto__", undefined, "ok"];
     const requests = ids.map((id) => ({ ...(id === undefined ? {} : { id }), name: "here", arguments: { q: "x" } }));
@@ -230,7 +230,7 @@ describe("faults T7: call ids", () => {
   });
 });
 
-it("faults T8: of 200 calls the first 64 run and the rest are told so", () => {
+it("of 200 calls the first 64 run and the rest are told so", () => {
   const planned = plan(Array.from({ length: 200 }, () => ({ name: "here", arguments: { q: "x" } })));
   expect(planned.slice(0, CALLS_PER_STEP_MAX).map(refusalOf)).toEqual(Array(CALLS_PER_STEP_MAX).fill("accepted"));
   expect(planned.slice(CALLS_PER_STEP_MAX).map(refusalOf)).toEqual(
@@ -239,7 +239,7 @@ it("faults T8: of 200 calls the first 64 run and the rest are told so", () => {
   planned.forEach(expectCommittable);
 });
 
-it("faults T13: what fork_join cannot do is refused before the call is made", () => {
+it("what fork_join cannot do is refused before the call is made", () => {
   const task = { target_strategy: "reuse", target_ref: "a1", instruction: "i" };
   expect(refusalOf(planOne("fork_join", { tasks: [task] }))).toBe("bad_request");
   expect(refusalOf(planOne("fork_join", { tasks: [{ ...task, target_ref: "a2" }] }))).toBe("accepted");

@@ -2,9 +2,10 @@
 //
 //   C1. Every request gets a draft that can be committed, also a refused one: the model's message names the call, so the
 //       call exists and has a result. A refused draft is local, runs nothing and is settled at once with its refusal.
-//   C2. Order of the checks: offered by this step? → arguments → does anybody here run it? (reference §13.3)
-//   C3. Arguments are read, never repaired: text that is not JSON, or JSON inside a JSON string, is refused (faults T4).
-//   C4. A call id is the model's where it is legal and new, else ours (faults T7).
+//   C2. Order of the checks: offered by this step? → arguments → does anybody here run it?
+//       (docs/protocol/tool-api.md#order-of-the-checks)
+//   C3. Arguments are read, never repaired: text that is not JSON, or JSON inside a JSON string, is refused.
+//   C4. A call id is the model's where it is legal and new, else ours.
 //   C5. A refusal never ends the turn: a tool that terminates it has not run.
 
 import {

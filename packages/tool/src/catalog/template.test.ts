@@ -42,7 +42,7 @@ describe("rendering", () => {
   });
 });
 
-describe("faults Y15: a brace that belongs to no variable is refused", () => {
+describe("a brace that belongs to no variable is refused", () => {
   it.each<JsonValue>([
     "{project_id}{evil}",
     "{{}}",

@@ -2,7 +2,7 @@
 // the worker when it makes the call.
 //
 //   T1. Substitution is literal and happens once: what a variable holds is never read as a template again.
-//   T2. A brace that belongs to no known variable is refused when the tool is registered (faults Y15). At run time, for a
+//   T2. A brace that belongs to no known variable is refused when the tool is registered. At run time, for a
 //       definition that was stored before a rule changed, it is left as it is.
 //   T3. A variable without a value takes its whole argument away: `{step_id}` as text would be worse than nothing.
 

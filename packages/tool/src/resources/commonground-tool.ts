@@ -1,4 +1,4 @@
-// The CommonGround form of a tool: one flat mapping, the fields of `resource.tools` (seed 001 §3.2, reference §9).
+// The CommonGround form of a tool: one flat mapping, the fields of `resource.tools` (docs/protocol/documents.md#commonground).
 
 import { AFTER_EXECUTION_DEFAULT, type JsonObject, parseTargetSubject } from "@tessera/protocol";
 import type { ToolDefinition } from "../definition.ts";

@@ -3,7 +3,8 @@
 //   R1. Reading goes on after a mistake, so that an author sees them all.
 //   R2. Codes are those of an upload; a bundle's mistakes carry the E_CONFIG code of the same meaning where there is one.
 //   R3. A field that there is not is a mistake with the nearest name: a typo must not silently change what a tool does. Only
-//       CommonGround's own documents may carry fields that mean nothing here (reference §9): those are named.
+//       CommonGround's own documents may carry fields that mean nothing here (docs/protocol/documents.md#commonground): those are
+//       named.
 
 import {
   type ErrorCode,

@@ -1,4 +1,5 @@
-// The Goondan form of a tool: a `kind: Tool` resource whose exports each become a definition (seed 004, reference §12).
+// The Goondan form of a tool: a `kind: Tool` resource whose exports each become a definition
+// (docs/protocol/documents.md#goondan).
 //
 //   G1. `resource__export` is the name, `<target>.<export>` the subject; the target is the resource unless it names one.
 //   G2. What stands at the export wins over `spec`, field by field; `args` and `envs` count as one field each.

@@ -1,4 +1,4 @@
-// The head of a resource: apiVersion, kind and name, the same for every kind (reference §12).
+// The head of a resource: apiVersion, kind and name, the same for every kind (docs/protocol/documents.md#goondan).
 
 import { isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 import { type DocumentReading, given, mappingAt } from "./document-reading.ts";

@@ -1,4 +1,5 @@
-// The resource files of a bundle: its tools as definitions, its other resources as documents (reference §12).
+// The resource files of a bundle: its tools as definitions, its other resources as documents
+// (docs/protocol/documents.md#goondan).
 //
 //   B1. Everything wrong in every file is reported at once; one bad file does not hide another.
 //   B2. A name is unique among the resources of its kind, across all files.

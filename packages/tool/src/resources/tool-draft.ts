@@ -53,7 +53,7 @@ function nameRefusal(name: string): ErrorCode | null {
   return isToolName(name) ? null : "invalid_name";
 }
 
-/** The parameters of a tool that declares none (reference Part 3, row 52). */
+/** The parameters of a tool that declares none. */
 const ANY_OBJECT: JsonObject = { type: "object" };
 
 export function readParameters(

@@ -1,4 +1,4 @@
-// The YAML gate: text from outside to documents that everything after may trust (design §6, faults Y1 to Y8).
+// The YAML gate: text from outside to documents that everything after may trust (docs/design.md#limits).
 //
 //   Y1. Size before scanning, depth and counts while scanning, values last through the JSON gate: hostile text costs an
 //       error and little time.

@@ -1,4 +1,4 @@
-// What the YAML gate allows, and the codes it refuses with, for each way a file comes in (design §6).
+// What the YAML gate allows, and the codes it refuses with, for each way a file comes in (docs/design.md#limits).
 
 import {
   BUNDLE_ALIASES_MAX,

@@ -109,7 +109,7 @@ function pause(clock: LocalClock, ms: number, signal: AbortSignal): Promise<void
   });
 }
 
-/** The formula of l0.open_call (reference §5.7). */
+/** The formula of l0.open_call (docs/protocol/commands.md#idempotency-key). */
 function idempotencyKey(projectId: string, toolName: string, toolCallId: string): string {
   return `tool.${projectId}.${toolName}.${createHash("sha256").update(toolCallId).digest("hex")}`;
 }

@@ -1,4 +1,4 @@
-// The extensions that come with the product (reference §15), referenced like the built-in tools:
+// The extensions that come with the product (docs/protocol/tool-api.md#extensions), referenced like the built-in tools:
 // `{kind: Extension, name: message-window, package: "@tessera/base"}`.
 
 import { type BuiltinExtension, builtinOf } from "./builtin-extension.ts";
