@@ -1,4 +1,4 @@
-// The bus rings, the database decides (docs/design.md#messages-only-ring): whatever a bus does to its messages, every call gets
+// The bus rings, the database decides (docs/design.md#messages-are-hints): whatever a bus does to its messages, every call gets
 // its one outcome.
 //
 // The store's time runs faster than the wall's, so that a ring after 5 s takes a fraction of a second. Where no message

@@ -1,5 +1,5 @@
 // Readiness follows the servers behind a process: degraded without the broker, or with one that takes nothing, unready without
-// the database, and ready again once they are back (docs/design.md#messages-only-ring).
+// the database, and ready again once they are back (docs/design.md#messages-are-hints).
 
 import { DiscardPolicy, jetstreamManager } from "@nats-io/jetstream";
 import { connect } from "@nats-io/transport-node";

@@ -1,5 +1,5 @@
 // Rings after a commit. A ring that fails costs time, never a call: the row that waits is its own outbox
-// (docs/design.md#messages-only-ring).
+// (docs/design.md#messages-are-hints).
 //
 //   A1. Nothing here runs before the commit it announces, and nothing durable depends on its success.
 //   A2. What the items of one batch announce goes out together, and each agent in it is woken once.

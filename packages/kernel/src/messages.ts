@@ -1,5 +1,5 @@
 // What the kernel publishes after a commit: commands, wakeups, terminal events. All of it is a doorbell
-// (docs/design.md#messages-only-ring).
+// (docs/design.md#messages-are-hints).
 
 import { HEADERS, v1r3PayloadIdentity } from "@tessera/protocol";
 import type { Command, EndedTurn, Wake } from "./outcomes.ts";

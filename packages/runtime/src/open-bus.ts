@@ -1,4 +1,4 @@
-// The bus of a node. The bus only rings (docs/design.md#messages-only-ring), so the choice is about reach, never about safety:
+// The bus of a node. The bus only rings (docs/design.md#messages-are-hints), so the choice is about reach, never about safety:
 // NATS where its URL is given, else PostgreSQL's own notifications where that is the store, else this process's memory.
 
 import type { Bus } from "@tessera/kernel";

@@ -3,7 +3,7 @@
 //   B1. Each part has a name and a bound. One that does not end within it is left behind, and the others are ended all the same.
 //   B2. What was left behind is an error that names the parts: its owner ends the process, with a failure. Nothing durable
 //       depends on a part's end; leases and the sweeper of others do the rest (docs/design.md#one-dialect-two-engines,
-//       docs/design.md#messages-only-ring).
+//       docs/design.md#messages-are-hints).
 //   B3. Together they are at most STOP_MS_MAX, besides the grace of what runs.
 
 import type { Clock } from "@tessera/kernel";

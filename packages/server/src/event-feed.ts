@@ -1,7 +1,7 @@
 // The events of a project as they happen, for everybody in this process who listens.
 //
 //   F1. One look at the store serves all listeners of a project, however many there are; without listeners nobody looks.
-//   F2. A ring of the bus only says "look now" (docs/design.md#messages-only-ring). Where rings would be kept for a listener that
+//   F2. A ring of the bus only says "look now" (docs/design.md#messages-are-hints). Where rings would be kept for a listener that
 //       never comes back there are none, and the store is looked at every LOOK_EVERY_MS, as it is where rings get lost.
 //   F3. A listener gets every event behind `from`, in order, or is dropped: BUFFER_MAX events wait for a slow one, not more.
 //   F4. A look that fails is made again, after growing pauses; listeners wait. The operator is told once, and again when it

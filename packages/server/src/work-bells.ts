@@ -1,6 +1,6 @@
 // Bells for claims that wait: while somebody waits for the calls of a target, the bus is heard on their behalf.
 //
-//   W1. A bell only says "look again"; whoever is rung asks the database, which decides (docs/design.md#messages-only-ring). A
+//   W1. A bell only says "look again"; whoever is rung asks the database, which decides (docs/design.md#messages-are-hints). A
 //       bus that is away costs latency: everybody who waits also looks every LOOK_EVERY_MS.
 //   W2. One ring is one call: it wakes one waiter, the one that has waited longest. A ring that finds nobody waiting is
 //       kept for the next one, so that a call that comes between a look and a wait is not slept over.

@@ -1,5 +1,5 @@
 // What a worker tells observers while a turn runs: steps, states, chunks. Best effort; nobody decides by them
-// (docs/design.md#messages-only-ring).
+// (docs/design.md#messages-are-hints).
 //
 //   E1. Order within a step: step started, state running, chunks, then what the commit made true
 //       (docs/protocol/turns.md#one-step-in-order).

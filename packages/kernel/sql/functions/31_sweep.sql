@@ -1,4 +1,4 @@
--- The sweeper: whatever waits too long is looked at (docs/design.md#messages-only-ring, docs/design.md#crashed-turns-are-resumed). Any
+-- The sweeper: whatever waits too long is looked at (docs/design.md#messages-are-hints, docs/design.md#crashed-turns-are-resumed). Any
 -- number of instances, no leader: rows are taken with SKIP LOCKED, a bounded number at a time, and each move is the same compare-and-set as
 -- everywhere else.
 --
@@ -283,7 +283,7 @@ end $$;
 
 -- For whoever cannot hear: what was rung again and still waits for this worker target or this tool target. Takes nothing and changes
 -- nothing, so any number may look; the claim decides who works. With a bus that drops everything, the sweeper and this look are
--- enough to bring all work to its end (docs/design.md#messages-only-ring).
+-- enough to bring all work to its end (docs/design.md#messages-are-hints).
 -- It may be for one project only (null: all): what others have left lying must not hide it.
 -- also_unrung: the asker knows that its bus is gone, so it need not wait for the first repeated ring: whatever is fresh counts, too, as
 -- in l0.ring_early.
