@@ -18,7 +18,8 @@ function documents(): string[] {
       .filter((name) => name.endsWith(".md") && !IGNORED.test(name))
       .map((name) => join(folder, name)),
   );
-  return [...top, ...below];
+  const packages = readdirSync(join(ROOT, "packages")).map((name) => join("packages", name, "README.md"));
+  return [...top, ...below, ...packages];
 }
 
 it.each(documents())("every link of %s leads somewhere", (document) => {
