@@ -10,7 +10,7 @@
 //   A4. No answer says nothing: a role that may not hear one, or a connection that broke, is no stream that refuses.
 
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
-import { SUBJECT_VERSION } from "@tessera/protocol";
+import { streamsKept } from "@tessera/protocol";
 import type { Warnings } from "../delivery/warnings.ts";
 import type { EncodedMessage } from "./message.ts";
 
@@ -19,9 +19,11 @@ const PROBE_EVERY_MS = 1_000;
 /** An answer that has not come by then does not come. */
 const ANSWER_MS_MAX = 5_000;
 
+/** By name: those of the current version, and the one for commands to peers of an older one. */
+const KEPT: ReadonlySet<string> = new Set(streamsKept().map(({ name }) => name));
+
 interface Stream {
-  /** `cmd` or `evt`. */
-  readonly category: string;
+  readonly name: string;
   askedAtMs: number;
   asked: EncodedMessage | null;
   /** Why it takes nothing; null: it takes what it is given. */
@@ -88,18 +90,19 @@ export class PublishAcks {
   #ask(nc: NatsConnection, stream: Stream, message: EncodedMessage): void {
     stream.asked = message;
     stream.askedAtMs = performance.now();
-    const reply = `${this.#inbox}.${stream.category}`;
+    const reply = `${this.#inbox}.${stream.name}`;
     nc.publish(message.subject, message.data, { ...message.publishOptions, reply });
   }
 
   /** Null: no stream keeps it. */
   #streamOf(subject: string): Stream | null {
     const [, version, , , category] = subject.split(".", 5);
-    if (version !== SUBJECT_VERSION || (category !== "cmd" && category !== "evt")) return null;
-    const known = this.#streams.get(category);
+    const name = `cg_${category}_${version}`;
+    const known = this.#streams.get(name);
     if (known !== undefined) return known;
-    const stream: Stream = { category, askedAtMs: 0, asked: null, refusal: null, refused: null };
-    this.#streams.set(category, stream);
+    if (!KEPT.has(name)) return null;
+    const stream: Stream = { name, askedAtMs: 0, asked: null, refusal: null, refused: null };
+    this.#streams.set(name, stream);
     return stream;
   }
 
@@ -108,7 +111,7 @@ export class PublishAcks {
     const asked = stream?.asked ?? null;
     if (stream === undefined || asked === null) return;
     stream.asked = null;
-    const said = refusalOf(msg, stream.category);
+    const said = refusalOf(msg, stream.name);
     if (said === null) this.#onTaken(stream);
     else this.#onRefused(stream, asked, said);
   }
@@ -116,7 +119,7 @@ export class PublishAcks {
   #onRefused(stream: Stream, message: EncodedMessage, said: string): void {
     stream.refusal = said;
     stream.refused ??= message;
-    this.#options.warnings.raise(`refused ${stream.category}`, said);
+    this.#options.warnings.raise(`refused ${stream.name}`, said);
     this.#probing ??= setInterval(() => this.#probe(), PROBE_EVERY_MS).unref();
   }
 
@@ -124,7 +127,7 @@ export class PublishAcks {
     if (stream.refusal === null) return;
     stream.refusal = null;
     stream.refused = null;
-    this.#options.warnings.clear(`refused ${stream.category}`);
+    this.#options.warnings.clear(`refused ${stream.name}`);
     if (this.refuses !== undefined) return;
     this.stop();
     this.#options.warnings.tell("the streams of NATS take messages again");
@@ -148,19 +151,18 @@ function isDue({ asked, askedAtMs }: Stream, nowMs: number): boolean {
 }
 
 /** Null: taken. */
-function refusalOf(msg: Msg, category: string): string | null {
+function refusalOf(msg: Msg, name: string): string | null {
   // Of the client's own status for "no responders": no stream hears the subject.
   if (msg.headers?.code === 503) {
-    return `no stream of NATS keeps ${category} messages; let the kernel's user make it, or make it again`;
+    return `NATS has no stream ${name}; let the kernel's user make it, or make it again`;
   }
-  const { error, stream } = readAnswer(msg);
+  const { error } = readAnswer(msg);
   if (error === undefined) return null;
-  const name = typeof stream === "string" ? `the stream ${stream}` : `the stream of ${category} messages`;
   const why = typeof error.description === "string" ? error.description : "no reason given";
-  return `${name} of NATS refuses messages (${why}); raise its limits, or let it discard the oldest (discard: old)`;
+  return `the stream ${name} of NATS refuses messages (${why}); raise its limits, or let it discard the oldest (discard: old)`;
 }
 
-function readAnswer(msg: Msg): { readonly error?: { readonly description?: unknown }; readonly stream?: unknown } {
+function readAnswer(msg: Msg): { readonly error?: { readonly description?: unknown } } {
   try {
     const answer: unknown = msg.json();
     return typeof answer === "object" && answer !== null ? answer : {};
