@@ -23,7 +23,7 @@ export interface LoggingModel extends AsyncDisposable {
   hold(request: { readonly system: string; readonly asked: string } | null): void;
 }
 
-/** An agent with this prompt asks `helper`, in its instance `ann`, what it was asked, and repeats the answer. */
+/** An agent with this prompt asks `helper`, in its instance `ann`, what it was asked, with a tool that requests. */
 export const ASKS_HELPER = "You let your helper answer.";
 const CAME_MS = 60_000;
 
@@ -33,12 +33,14 @@ export async function startLoggingModel(): Promise<LoggingModel> {
   let held: { readonly system: string; readonly asked: string } | null = null;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const messages = messagesIn(await bodyOf(request));
+    const body = await bodyOf(request);
+    const messages = messagesIn(body);
+    const offered = (body.tools ?? []).map((tool) => tool.function.name);
     requests.push(messages);
     const n = requests.length;
     const isHeld = messages[0]?.content === held?.system && lastAsked(messages) === held?.asked;
     response.writeHead(200, { "content-type": "text/event-stream" });
-    for (const [place, event] of [...replyTo(messages, n), "[DONE]"].entries()) {
+    for (const [place, event] of [...replyTo(messages, offered, n), "[DONE]"].entries()) {
       if (isHeld && place === 1) await new Promise<void>((resolve) => waiting.add(resolve)); // M2
       response.write(`data: ${typeof event === "string" ? event : JSON.stringify(event)}\n\n`);
     }
@@ -69,13 +71,18 @@ export async function startLoggingModel(): Promise<LoggingModel> {
   };
 }
 
-async function bodyOf(request: IncomingMessage): Promise<{ readonly messages: readonly Record<string, unknown>[] }> {
+interface Body {
+  readonly messages: readonly Record<string, unknown>[];
+  readonly tools?: readonly { readonly function: { readonly name: string } }[];
+}
+
+async function bodyOf(request: IncomingMessage): Promise<Body> {
   const parts: Buffer[] = [];
   for await (const part of request) parts.push(part as Buffer);
   return JSON.parse(Buffer.concat(parts).toString("utf8"));
 }
 
-function messagesIn({ messages }: Awaited<ReturnType<typeof bodyOf>>): SentMessage[] {
+function messagesIn({ messages }: Body): SentMessage[] {
   return messages.map(({ role, content, tool_calls }) => ({
     role: String(role),
     content: typeof content === "string" && content !== "" ? content : JSON.stringify(tool_calls ?? content),
@@ -87,7 +94,7 @@ function lastAsked(messages: readonly SentMessage[]): string | undefined {
 }
 
 /** M1 */
-function replyTo(messages: readonly SentMessage[], n: number): object[] {
+function replyTo(messages: readonly SentMessage[], offered: readonly string[], n: number): object[] {
   const last = messages.at(-1);
   const delta = (content: object, finish_reason: string | null = null) => ({
     id: `r${n}`,
@@ -99,7 +106,7 @@ function replyTo(messages: readonly SentMessage[], n: number): object[] {
       index: 0,
       id: `call_${n}`,
       type: "function",
-      function: { name: "agents__request", arguments: asks },
+      function: { name: offered.find((name) => /request/.test(name)) ?? "", arguments: asks },
     };
     return [delta({ role: "assistant", tool_calls: [call] }), delta({}, "tool_calls")];
   }

@@ -1,5 +1,6 @@
-// Two turns of one instance, in processes that are killed: the second request to the model holds the first question and its answer,
-// whichever way the turns were asked for, on both engines. What a process was sent when it was killed, the next one is sent again.
+// Two turns of one instance, in processes that are killed between them and in the middle of each: the second request to the model
+// holds the first question and its answer, whichever way the turns were asked for, on both engines. What a process was sent when it
+// was killed, the next one is sent again.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -15,7 +16,7 @@ import { runHere } from "../cli/run-here.ts";
 import { TESSERA } from "../cli/run-tessera.ts";
 import { ASKS_HELPER, type LoggingModel, startLoggingModel } from "./logging-model.ts";
 
-const TEST_MS = 120_000;
+const TEST_MS = 240_000;
 const PROGRAM = join(import.meta.dirname, "remembering-program.ts");
 const [REMEMBERS, HELPS] = ["You remember.", "You help."];
 const agent = (name: string, prompt: string, more = "") => `---
@@ -32,11 +33,27 @@ ${agent("assistant", REMEMBERS)}${agent("helper", HELPS)}${agent(
   "boss",
   ASKS_HELPER,
   ', tools: [{ kind: Tool, name: agents, package: "@tessera/base" }]',
-)}---
+)}${agent("clerk", ASKS_HELPER, ", tools: [Tool/desk]")}---
+apiVersion: goondan.ai/v1
+kind: Tool
+metadata: { name: desk }
+spec:
+  entry: ./desk.mjs
+  exports: [{ name: request, effect: idempotent, parameters: { type: object } }]
+---
 apiVersion: goondan.ai/v1
 kind: Swarm
 metadata: { name: crew }
-spec: { entryAgent: Agent/assistant, agents: [Agent/assistant, Agent/helper, Agent/boss] }
+spec: { entryAgent: Agent/assistant, agents: [Agent/assistant, Agent/helper, Agent/boss, Agent/clerk] }
+`;
+/** The same request, made by a tool of the bundle. */
+const DESK_MJS = `export const handlers = {
+  async request(ctx, { target, instanceKey, input }) {
+    const event = { id: ctx.toolCallId, type: "agent.request", createdAt: new Date(), instanceKey, input,
+                    source: { kind: "agent", name: ctx.agentName } };
+    return { response: (await ctx.runtime.request(target, event)).response };
+  },
+};
 `;
 
 let directory = "";
@@ -138,6 +155,7 @@ const WAYS: readonly [string, Ask, string][] = [
   ["the HTTP API", byHttp("assistant"), REMEMBERS],
   ["createTessera", byProgram, REMEMBERS],
   ["agents__request of another agent", byHttp("boss"), HELPS],
+  ["ctx.runtime of another agent's tool", byHttp("clerk"), HELPS],
 ];
 
 it.each(
@@ -145,33 +163,37 @@ it.each(
     WAYS.map(([name, ask, system]) => ({ engine, name, ask, system })),
   ),
 )(
-  "on $engine, an instance that is asked by $name remembers its first turn, killed between the turns and in the second",
+  "on $engine, an instance that is asked by $name remembers its first turn, killed between the turns and in each",
   async ({ engine, ask, system, name }) => {
     model = await startLoggingModel();
     const folder = `${engine}-${name.replace(/\W/g, "-")}`;
     bundle = join(directory, `bundle-${folder}`);
     mkdirSync(bundle);
     writeFileSync(join(bundle, "tessera.yaml"), bundleYaml(model.endpoint));
+    writeFileSync(join(bundle, "desk.mjs"), DESK_MJS);
     const store = await storeOf(engine, folder);
 
-    const first = await ask(store, "I am Ann.", false);
-    await first.answered();
-    await first.kill();
-    model.hold({ system, asked: "Who am I?" });
-    const second = await ask(store, "Who am I?", false);
-    await model.came(system, "Who am I?", 1);
-    await second.kill();
-    model.hold(null);
-    const third = await ask(store, "Who am I?", true);
-    await third.answered();
-    await third.kill();
+    for (const input of ["I am Ann.", "Who am I?"]) {
+      model.hold({ system, asked: input });
+      const killed = await ask(store, input, false);
+      await model.came(system, input, 1);
+      await killed.kill();
+      model.hold(null);
+      const next = await ask(store, input, true);
+      await next.answered();
+      await next.kill();
+    }
 
-    const remembered = [
+    const first = [
       { role: "system", content: system },
       { role: "user", content: "I am Ann." },
+    ];
+    const remembered = [
+      ...first,
       { role: "assistant", content: 'I heard "I am Ann.".' },
       { role: "user", content: "Who am I?" },
     ];
+    expect(model.sent(system, "I am Ann.")).toEqual([first, first]);
     expect(model.sent(system, "Who am I?")).toEqual([remembered, remembered]);
     const verified = await runHere(["verify", ...wordsOf(store)]);
     expect(verified, verified.out).toMatchObject({ exitCode: 0 });
