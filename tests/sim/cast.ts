@@ -157,7 +157,14 @@ export class Cast {
     const refuse = () => Promise.reject(new Error("no tool of the simulation is isolated"));
     return createToolRunner({
       resolve: ({ tool_name }) => tools.get(tool_name) ?? null,
-      isolated: { run: refuse, inspect: refuse, children: () => 0, close: async () => undefined },
+      isolated: {
+        run: refuse,
+        inspect: refuse,
+        use: () => undefined,
+        drop: () => undefined,
+        children: () => 0,
+        close: async () => undefined,
+      },
       workspaces: { root: "/sim", workdirOf: () => "/sim" },
       environment: { env: {} },
       clock: process.clock,

@@ -23,6 +23,7 @@ export { readBundleFiles } from "./loader/bundle-files.ts";
 export { type BundleLoadOptions, type LoadedBundle, loadBundleTools } from "./loader/bundle-tools.ts";
 export { readConfigSettings } from "./loader/config-tools.ts";
 export { findEntry } from "./loader/entry-path.ts";
+export { forgetLoaded, loadedFiles } from "./loader/reloading-jiti.ts";
 export { exportOf, importEntry, keptTransformed } from "./loader/tool-module.ts";
 export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
 export {
@@ -37,7 +38,12 @@ export {
   readCredentialGrant,
 } from "./openapi/index.ts";
 export type { ToolEnvironment } from "./placements/environment.ts";
-export { createIsolatedHost, type IsolatedHost, type IsolatedHostOptions } from "./placements/isolated-host.ts";
+export {
+  createIsolatedHost,
+  type IsolatedHost,
+  type IsolatedHostOptions,
+  type ModuleVersion,
+} from "./placements/isolated-host.ts";
 export { createToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
 export { startToolService, type ToolServiceOptions } from "./service/tool-service.ts";
 export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";

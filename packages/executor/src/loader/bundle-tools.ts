@@ -34,6 +34,8 @@ export interface BundleLoadOptions {
   readonly file?: string;
   /** Nothing but the config is loaded here: inline modules, too, are looked at in a child, and have no code then. */
   readonly inspectOnly?: boolean;
+  /** The bundle is loaded again later (tool-module.ts, T6). */
+  readonly isReloadable?: boolean | undefined;
 }
 
 export interface LoadedBundle {

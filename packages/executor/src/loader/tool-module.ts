@@ -10,6 +10,7 @@
 //   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
 //       beside which they lie then. jiti's own default is a directory that every user of the machine can write to.
 //   T5. What a module leaves behind when it is loaded into the host is told with its name.
+//   T6. A host that loads its bundle again and again has a loader that can forget (reloading-jiti.ts).
 
 import { access, realpath } from "node:fs/promises";
 import { createRequire, getCompileCacheDir } from "node:module";
@@ -19,6 +20,7 @@ import type { ToolHandler, ToolReconcile } from "@tessera/tool";
 import { runForeign, stackOf } from "@tessera/tool/run";
 import { createJiti } from "jiti";
 import { findEntry } from "./entry-path.ts";
+import { createReloadingJiti, keepLoaded } from "./reloading-jiti.ts";
 
 export interface ToolModule {
   /** The real path that was loaded. */
@@ -34,6 +36,8 @@ export interface LoadOptions {
   readonly cacheDir?: string;
   /** Of the host that the module is loaded into; absent in a child, which ends by what the module leaves behind. */
   readonly onWarning?: (warning: string) => void;
+  /** T6 */
+  readonly isReloadable?: boolean | undefined;
 }
 
 export async function loadToolModule(entry: string, options: LoadOptions): Promise<ToolModule> {
@@ -53,7 +57,7 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
 export async function importEntry(
   entry: string,
   root: string,
-  options: Pick<LoadOptions, "onWarning"> = {},
+  options: Pick<LoadOptions, "onWarning" | "isReloadable"> = {},
 ): Promise<unknown> {
   return await importModule(await findEntry(entry, root), { ...options, root });
 }
@@ -62,7 +66,8 @@ export async function importEntry(
 export async function importModule(file: string, options: LoadOptions): Promise<unknown> {
   try {
     const tsconfig = await nearestTsconfig(dirname(file), options.root);
-    const jiti = createJiti(file, {
+    const create = options.isReloadable === true ? createReloadingJiti : createJiti; // T6
+    const jiti = create(file, {
       fsCache: options.cacheDir ?? keptTransformed() ?? false, // T4
       interopDefault: false,
       tsconfigPaths: tsconfig ?? false,
@@ -96,10 +101,15 @@ const OWN_NAMES = [
 const OWN_MODULES: Record<string, unknown> = Object.defineProperties(
   {},
   Object.fromEntries([
-    ["@goondan/types", { get: () => requireOwn(PACKAGES.tool) }],
-    ...OWN_NAMES.map((name) => [name, { get: () => requireOwn(name) }]),
+    ["@goondan/types", { get: () => ownModule(PACKAGES.tool) }],
+    ...OWN_NAMES.map((name) => [name, { get: () => ownModule(name) }]),
   ]),
 );
+
+function ownModule(name: string): unknown {
+  keepLoaded(requireOwn.resolve(name));
+  return requireOwn(name);
+}
 
 async function nearestTsconfig(from: string, root: string): Promise<string | null> {
   for (let directory = from; ; directory = dirname(directory)) {

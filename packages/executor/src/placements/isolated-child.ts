@@ -22,10 +22,11 @@ import { writeAll, writeOutputSynchronously } from "./child-output.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
 import { type ChildRuntime, createChildRuntime } from "./child-runtime.ts";
 import { type ChildRun, createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
+import { recordSources, useSources } from "./pinned-sources.ts";
 import { watchEnvironment } from "./watched-environment.ts";
 
 delete process.env.NODE_COMPILE_CACHE; // meant for the sources above only (isolated-process.ts, P3)
-const [entry = "", root = "", memoryBytesMax = "", cacheDir = ""] = process.argv.slice(2);
+const [entry = "", root = "", memoryBytesMax = "", cacheDir = "", sources = "", use = ""] = process.argv.slice(2);
 const watchdog = new URL(`./isolated-watchdog${extname(import.meta.url)}`, import.meta.url);
 new Worker(watchdog, { workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
 
@@ -138,7 +139,10 @@ try {
   const options = { root: root || dirname(entry), ...(cacheDir === "" ? {} : { cacheDir }) };
   process.env = watchEnvironment(process.env, tellMissing);
   syncBuiltinESMExports(); // for `import { env } from "node:process"`
+  const recorded = use === "record" ? recordSources(sources, cacheDir === "" ? [] : [cacheDir]) : undefined;
+  if (use === "use") useSources(sources);
   const module = await loadToolModule(entry, options);
+  recorded?.();
   const commands = new Socket({ fd: CHILD_IN_FD, readable: true, writable: false });
   const read = createFrameReader({
     onFrame: (frame) => obey(module, frame as ToChild),

@@ -7,15 +7,19 @@
 //   I4. Only deaths nobody ordered count as crashes; any answer of a handler, also a failure, is a success of its process.
 //   I5. Isolation is for accidents. A child runs as the same user: it can read and write what that user can, the environment
 //       of this process under /proc included, unless `hidesProcesses` is set.
+//   I6. With `versionsDir` a module has versions: each look at it is one (pinned-sources.ts), and runs get the one that is in
+//       use, whatever lies on disk by then. A run that has begun ends in the version it began with.
 
-import { dirname } from "node:path";
+import { readFile, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import type { Clock } from "@tessera/kernel/ports";
 import { errorOf } from "@tessera/protocol";
 import type { ToolInvocation, ToolPolicy } from "@tessera/tool";
 import { ISOLATED_LIMITS, type IsolatedLimits } from "./isolated-limits.ts";
 import { createIsolatedPool, type IsolatedPool, type PooledChild, type PoolRequest } from "./isolated-pool.ts";
-import type { ProcessExit } from "./isolated-process.ts";
+import type { ProcessExit, SourcesFile } from "./isolated-process.ts";
 import type { WorkerEnd, WorkerHooks, WorkerReady } from "./isolated-worker.ts";
+import type { PinnedSources } from "./pinned-sources.ts";
 import type { RunEnd } from "./run-end.ts";
 
 export interface IsolatedHostOptions {
@@ -27,6 +31,8 @@ export interface IsolatedHostOptions {
   readonly cacheDir?: string;
   /** Children see no process but their own; it needs bubblewrap, and without it none starts. */
   readonly hidesProcesses?: boolean | undefined;
+  /** I6. A directory that only this user can write to. */
+  readonly versionsDir?: string | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
@@ -44,12 +50,25 @@ export interface IsolatedCall {
 export interface ModuleExports {
   readonly handlers: readonly string[];
   readonly reconcilers: readonly string[];
+  /** I6: what was looked at, to be used or dropped. */
+  readonly version?: ModuleVersion;
+}
+
+export interface ModuleVersion {
+  readonly entry: string;
+  readonly path: string;
+  /** What it was loaded from, packages left out. */
+  readonly files: readonly string[];
 }
 
 export interface IsolatedHost {
   run(call: IsolatedCall): Promise<RunEnd>;
   /** What a module exports, asked in a child: the module is never loaded here. Throws a TesseraError for one that is unusable. */
   inspect(entry: string, root: string): Promise<ModuleExports>;
+  /** From now on runs of the module get this version (I6). */
+  use(version: ModuleVersion): void;
+  /** Of a version that is not to be used. */
+  drop(version: ModuleVersion): void;
   /** Children that exist now. */
   children(): number;
   close(): Promise<void>;
@@ -57,6 +76,8 @@ export interface IsolatedHost {
 
 const PATH_DEFAULT = "/usr/local/bin:/usr/bin:/bin";
 const LANG_DEFAULT = "C.UTF-8";
+/** A call that waits for a child may begin one of a version that was dropped meanwhile. */
+const DROPPED_KEPT_MAX = 32;
 /** The first start, and one more when the child died before the handler was called (I2). */
 const STARTS_MAX = 2;
 const NEVER = new AbortController().signal;
@@ -64,6 +85,8 @@ const NEVER = new AbortController().signal;
 export function createIsolatedHost(options: IsolatedHostOptions): IsolatedHost {
   const limits = { ...ISOLATED_LIMITS, ...options.limits };
   const roots = new Map<string, string>();
+  const inUse = new Map<string, ModuleVersion>();
+  let looks = 0;
   const pool = createIsolatedPool({
     clock: options.clock,
     limits,
@@ -72,26 +95,53 @@ export function createIsolatedHost(options: IsolatedHostOptions): IsolatedHost {
     ...(options.cacheDir === undefined ? {} : { cacheDir: options.cacheDir }),
   });
   const host = { clock: options.clock, limits, pool, onWarning: options.onWarning };
+  const dropped: string[] = [];
+  const drop = ({ entry, path }: Pick<ModuleVersion, "entry" | "path">): void => {
+    pool.forget(entry, path);
+    dropped.push(path);
+    if (dropped.length <= DROPPED_KEPT_MAX) return;
+    void rm(dropped.shift() as string, { force: true }).catch(() => undefined); // it goes with its directory
+  };
+  const sourcesOf = (entry: string): SourcesFile | undefined => {
+    const version = inUse.get(entry);
+    return version === undefined ? undefined : { path: version.path, isRecorded: false };
+  };
   return {
     children: () => pool.size(),
     close: () => pool.close(),
     async run(call) {
       const root = roots.get(call.entry) ?? dirname(call.entry);
-      const end = await runSafely(host, call, root);
+      const end = await runSafely(host, call, { root, sources: sourcesOf(call.entry) });
       if (end.kind !== "crashed" || !mayReconcile(call)) return end;
       const reconcile: ToolInvocation = { ...call.invocation, mode: "reconcile" };
-      const second = await runSafely(host, { ...call, invocation: reconcile }, root); // I3
+      const where = { root, sources: sourcesOf(call.entry) };
+      const second = await runSafely(host, { ...call, invocation: reconcile }, where); // I3
       return second.kind === "refused" ? end : second;
     },
     async inspect(entry, root) {
       roots.set(entry, root);
-      pool.forget(entry);
-      const request = { entry, root, project: null, cwd: dirname(entry), isFresh: false, signal: NEVER };
+      const { versionsDir } = options;
+      const path = versionsDir === undefined ? undefined : join(versionsDir, `${++looks}.json`);
+      if (path === undefined) pool.forget(entry);
+      const sources = path === undefined ? undefined : { path, isRecorded: true };
+      const request = { entry, root, project: null, cwd: dirname(entry), isFresh: false, sources, signal: NEVER };
       const loaded = await takeLoaded(host, request, limits.inspectMs);
-      if (loaded.kind === "refused") throw errorOf("E_CONFIG_SCHEMA_INVALID", loaded.message, { details: { entry } });
+      if (loaded.kind === "refused") {
+        if (path !== undefined) drop({ entry, path });
+        throw errorOf("E_CONFIG_SCHEMA_INVALID", loaded.message, { details: { entry } });
+      }
       pool.giveBack(loaded.child, true);
-      return { handlers: loaded.ready.handlers, reconcilers: loaded.ready.reconcilers };
+      const { handlers, reconcilers } = loaded.ready;
+      if (path === undefined) return { handlers, reconcilers };
+      const files = Object.keys(JSON.parse(await readFile(path, "utf8")) as PinnedSources);
+      return { handlers, reconcilers, version: { entry, path, files } };
     },
+    use(version) {
+      const before = inUse.get(version.entry);
+      inUse.set(version.entry, version);
+      if (before !== undefined && before.path !== version.path) drop(before);
+    },
+    drop,
   };
 }
 
@@ -106,9 +156,11 @@ function mayReconcile({ invocation, policy, signal }: IsolatedCall): boolean {
   return invocation.mode === "run" && invocation.effect === "once" && policy.can_reconcile && !signal.aborted;
 }
 
-async function runSafely(host: Host, call: IsolatedCall, root: string): Promise<RunEnd> {
+type Code = Pick<PoolRequest, "root" | "sources">;
+
+async function runSafely(host: Host, call: IsolatedCall, code: Code): Promise<RunEnd> {
   for (let start = 1; ; start++) {
-    const end = await runOnce(host, call, root, start > 1);
+    const end = await runOnce(host, call, code, start > 1);
     if (end !== null) return end;
     if (start >= STARTS_MAX) {
       const message = "the tool's process ended twice before the tool was called";
@@ -118,11 +170,11 @@ async function runSafely(host: Host, call: IsolatedCall, root: string): Promise<
 }
 
 /** One try; null when the child died before the handler was called (I2). */
-async function runOnce(host: Host, call: IsolatedCall, root: string, isFresh: boolean): Promise<RunEnd | null> {
+async function runOnce(host: Host, call: IsolatedCall, code: Code, isFresh: boolean): Promise<RunEnd | null> {
   const { entry, workdir: cwd, signal, invocation } = call;
   const loaded = await takeLoaded(
     host,
-    { entry, root, project: invocation.project_id, cwd, isFresh, signal },
+    { ...code, entry, project: invocation.project_id, cwd, isFresh, signal },
     host.limits.startMs,
   );
   if (loaded.kind === "refused") return loaded.code === "canceled" ? { kind: "canceled" } : loaded;
@@ -134,9 +186,9 @@ async function runOnce(host: Host, call: IsolatedCall, root: string, isFresh: bo
   const { end, cut } = await runOn(host, child, call);
   if (end.kind === "died") {
     host.pool.giveBack(child, false);
-    return afterDeath(host, call, end, cut);
+    return afterDeath(host, { ...call, ...code }, end, cut);
   }
-  host.pool.crashLoopOf(entry).succeeded(); // I4
+  host.pool.crashLoopOf({ entry, ...code }).succeeded(); // I4
   host.pool.giveBack(child, !end.retire);
   return signal.aborted ? { kind: "canceled" } : { kind: "executed", executed: end.executed };
 }
@@ -175,13 +227,13 @@ async function runOn(host: Host, child: PooledChild, call: IsolatedCall): Promis
 
 function afterDeath(
   host: Host,
-  call: IsolatedCall,
+  call: IsolatedCall & Code,
   end: Extract<WorkerEnd, { kind: "died" }>,
   cut: Cut,
 ): RunEnd | null {
   if (cut === "timeout") return { kind: "timeout" };
   if (cut === "canceled" || call.signal.aborted) return { kind: "canceled" };
-  if (cut !== "not_taken" && end.exit.why !== "killed") host.pool.crashLoopOf(call.entry).crashed(); // I4
+  if (cut !== "not_taken" && end.exit.why !== "killed") host.pool.crashLoopOf(call).crashed(); // I4
   if (!end.hasStarted) return null;
   host.onWarning(`${call.invocation.tool_name}: ${end.exit.text}`);
   if (end.exit.why === "output") return { kind: "flooded", bytesMax: host.limits.outputBytesMax };
@@ -212,7 +264,7 @@ async function takeLoaded(host: Host, request: PoolRequest, limitMs: number): Pr
   timer.cancel();
   if (ready.kind === "ready") return { kind: "loaded", child, ready };
   host.pool.giveBack(child, false);
-  host.pool.crashLoopOf(request.entry).crashed();
+  host.pool.crashLoopOf(request).crashed();
   await child.worker.gone;
   if (ready.kind === "unusable") return refused("internal_error", ready.message, false);
   const why = isLate ? `its module was not loaded within ${limitMs} ms` : ready.exit.text;

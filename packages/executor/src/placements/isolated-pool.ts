@@ -4,10 +4,13 @@
 //   L2. Never more children than the limits say, those included that are on their way out.
 //   L3. While a module is in a crash loop no child of it starts; its callers are told when the next start is.
 //   L4. Callers wait in order, for a bounded time, in a bounded queue.
+//   L5. Where a module has versions (isolated-host.ts, I6), a child serves the one that it loaded. A child that only looks at a
+//       new one waits for no place: the others may all be at work.
 
 import type { Clock, Timer } from "@tessera/kernel/ports";
 import { type CrashLoop, createCrashLoop } from "./crash-loop.ts";
 import type { IsolatedLimits } from "./isolated-limits.ts";
+import type { SourcesFile } from "./isolated-process.ts";
 import { type IsolatedWorker, startIsolatedWorker } from "./isolated-worker.ts";
 
 export interface PoolRequest {
@@ -18,6 +21,8 @@ export interface PoolRequest {
   readonly cwd: string;
   /** True: a child that nobody used before. */
   readonly isFresh: boolean;
+  /** Of the version that is meant (L5). */
+  readonly sources?: SourcesFile | undefined;
   readonly signal: AbortSignal;
 }
 
@@ -38,9 +43,10 @@ export interface IsolatedPool {
   take(request: PoolRequest): Promise<Taken>;
   /** Ends the use of a child; one that is not to be used again is killed. */
   giveBack(child: PooledChild, isUsable: boolean): void;
-  /** No child that loaded the module before serves a later caller: the file may have changed. */
-  forget(entry: string): void;
-  crashLoopOf(entry: string): CrashLoop;
+  /** No child that loaded the module before serves a later caller: the file may have changed. With `version` only those that
+   *  loaded that one. */
+  forget(entry: string, version?: string): void;
+  crashLoopOf(request: Pick<PoolRequest, "entry" | "sources">): CrashLoop;
   /** Children that exist. */
   size(): number;
   close(): Promise<void>;
@@ -57,6 +63,7 @@ export interface PoolOptions {
 interface Child {
   readonly worker: IsolatedWorker;
   readonly entry: string;
+  readonly version: string | undefined;
   project: string | null;
   calls: number;
   isBusy: boolean;
@@ -76,9 +83,10 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
   const waiting = new Set<Waiter>();
   let isClosed = false;
 
-  const crashLoopOf = (entry: string): CrashLoop => {
-    const known = crashLoops.get(entry) ?? createCrashLoop(clock);
-    crashLoops.set(entry, known);
+  const crashLoopOf = ({ entry, sources }: Pick<PoolRequest, "entry" | "sources">): CrashLoop => {
+    const key = keyOf(entry, sources?.path);
+    const known = crashLoops.get(key) ?? createCrashLoop(clock);
+    crashLoops.set(key, known);
     return known;
   };
 
@@ -101,10 +109,12 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
       hidesProcesses: options.hidesProcesses,
       clock,
       ...(options.cacheDir === undefined ? {} : { cacheDir: options.cacheDir }),
+      sources: request.sources,
     });
     const child: Child = {
       worker,
       entry: request.entry,
+      version: request.sources?.path,
       project: null,
       calls: 0,
       isBusy: false,
@@ -124,6 +134,7 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
     [...children].find(
       (child) =>
         child.entry === request.entry &&
+        child.version === request.sources?.path &&
         isIdle(child) &&
         !(request.isFresh && child.calls > 0) &&
         (child.project === null || child.project === request.project), // L1
@@ -133,11 +144,12 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
   const tryTake = (request: PoolRequest): Taken | null => {
     const idle = idleChild(request);
     if (idle !== undefined) return use(idle, request);
-    const loop = crashLoopOf(request.entry);
+    const loop = crashLoopOf(request);
     const waitMs = loop.waitMs();
     if (waitMs > 0) return { kind: "backoff", waitMs, crashes: loop.crashes }; // L3
     const siblings = [...children].filter((child) => child.entry === request.entry).length;
-    if (siblings < limits.childrenPerEntryMax && children.size < limits.childrenMax)
+    const isLooking = request.project === null && request.sources !== undefined; // L5
+    if (isLooking || (siblings < limits.childrenPerEntryMax && children.size < limits.childrenMax))
       return use(start(request), request);
     makeRoom(request, siblings);
     return null;
@@ -171,9 +183,10 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
 
   return {
     crashLoopOf,
-    forget(entry) {
+    forget(entry, version) {
+      if (version !== undefined) crashLoops.delete(keyOf(entry, version));
       for (const child of children) {
-        if (child.entry !== entry) continue;
+        if (child.entry !== entry || (version !== undefined && child.version !== version)) continue;
         if (isIdle(child)) retire(child);
         else child.calls = limits.callsPerChildMax; // ended when it is given back
       }
@@ -217,6 +230,10 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
       await Promise.all(ending.map(({ worker }) => worker.gone));
     },
   };
+}
+
+function keyOf(entry: string, version: string | undefined): string {
+  return version === undefined ? entry : `${entry}\n${version}`;
 }
 
 function isIdle(child: Child): boolean {

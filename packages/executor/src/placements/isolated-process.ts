@@ -36,8 +36,16 @@ export interface ProcessOptions {
   readonly memoryBytesMax: number;
   readonly outputBytesMax: number;
   readonly cacheDir?: string;
+  /** The sources of its module (pinned-sources.ts); absent: they are those on disk. */
+  readonly sources?: SourcesFile | undefined;
   /** P4 */
   readonly hidesProcesses?: boolean | undefined;
+}
+
+export interface SourcesFile {
+  readonly path: string;
+  /** True: they are those on disk, and are written to the file. */
+  readonly isRecorded: boolean;
 }
 
 export interface ProcessListener {
@@ -97,6 +105,7 @@ export function startIsolatedProcess(options: ProcessOptions, listener: ProcessL
       options.root,
       String(options.memoryBytesMax),
       options.cacheDir ?? "",
+      ...(options.sources === undefined ? [] : [options.sources.path, options.sources.isRecorded ? "record" : "use"]),
     ],
     {
       cwd: options.cwd,
