@@ -7,6 +7,8 @@
 //       now and then, and stops (outdatedBy).
 //   M4. Functions are replaced as a whole when their digest differs. Those of a newer build are kept and that is told, unless
 //       the caller asks for this build's: they serve older clients, older ones do not serve newer clients (decision 29).
+//       Where one cannot be replaced in its place, because its result has another type, all are dropped first in the same
+//       transaction. What other roles were granted on them is gone then, until deploy/roles.sql is run.
 //   M5. Every store makes its own ticket key and its own id. A prepared store that others are copied from has neither.
 
 import { TesseraError } from "@tessera/protocol";
@@ -17,7 +19,7 @@ import {
   functionsAge,
   type InstalledFunctions,
 } from "./functions-level.ts";
-import type { Database, KillPoints, Statements } from "./ports.ts";
+import { type Database, DatabaseError, type KillPoints, type Statements } from "./ports.ts";
 import { readSqlFolder, sha256Hex, sqlQuery } from "./sql-files.ts";
 
 interface Migration {
@@ -29,6 +31,8 @@ interface Migration {
 }
 
 const MIGRATE_LOCK = 7_302_601;
+/** invalid_function_definition: a function may not be replaced by one with another type of result, or other names of parameters. */
+const CANNOT_REPLACE = "42P13";
 
 export const MIGRATIONS: readonly Migration[] = readSqlFolder("migrations").map((file) => ({
   version: Number.parseInt(file.name, 10),
@@ -96,7 +100,10 @@ export async function migrate(database: Database, options: MigrateOptions = {}):
       await options.killPoints?.at("migrate.after_commit");
     }
   }
-  const functions = await replaceFunctions(database, options);
+  const functions = await replaceFunctions(database, options).catch((error: unknown) => {
+    if (!(error instanceof DatabaseError) || error.sqlstate !== CANNOT_REPLACE) throw error;
+    return replaceFunctions(database, { ...options, dropsFirst: true }); // M4
+  });
   await ensureTicketKey(database);
   await database.query(sqlQuery("store_id_make"));
   return { applied, ...functions, version: SCHEMA_VERSION };
@@ -199,7 +206,7 @@ async function installedFunctions(statements: Statements): Promise<InstalledFunc
 /** M4 */
 async function replaceFunctions(
   database: Database,
-  { allowOlderFunctions = false }: MigrateOptions,
+  { allowOlderFunctions = false, dropsFirst = false }: MigrateOptions & { readonly dropsFirst?: boolean },
 ): Promise<Pick<MigrateResult, "functionsReplaced" | "newerFunctionsKept">> {
   return database.transaction(async (tx) => {
     await lock(tx);
@@ -209,6 +216,7 @@ async function replaceFunctions(
       return { functionsReplaced: false, newerFunctionsKept: installed?.level ?? null };
     }
     const isReplaced = age !== "same";
+    if (isReplaced && dropsFirst) await tx.query(sqlQuery("functions_drop"));
     if (isReplaced) for (const file of FUNCTIONS) await tx.script(file.text);
     // The same text may stand at two levels, where a change was taken back: the higher one counts.
     const level = isReplaced ? FUNCTIONS_LEVEL : Math.max(FUNCTIONS_LEVEL, installed?.level ?? 0);

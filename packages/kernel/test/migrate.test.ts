@@ -114,6 +114,25 @@ describe("migrate", () => {
     }
   });
 
+  it("puts its functions over some whose results have another type, of a newer build that it was asked to replace or of another branch", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      const before = await schemaOf(store.database);
+      for (const level of [FUNCTIONS_LEVEL + 3, FUNCTIONS_LEVEL]) {
+        await installed(store.database, "other", level);
+        await store.database.script(`
+          drop function l0.ring_delay(integer);
+          create function l0.ring_delay(rings integer) returns integer language sql as 'select 1'`);
+        expect((await migrate(store.database, { allowOlderFunctions: true })).functionsReplaced).toBe(true);
+        expect(await schemaOf(store.database)).toEqual(before);
+        await checkSchema(store.database);
+      }
+    } finally {
+      await store.close();
+    }
+  });
+
   it("counts the functions of this build at their highest level when a change of them was taken back", async () => {
     const store = await empty();
     try {

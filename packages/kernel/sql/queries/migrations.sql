@@ -19,6 +19,21 @@ select digest, level from l0.functions_installed;
 insert into l0.functions_installed (only_row, digest, schema_version, level) values (true, $1, $2, $3)
   on conflict (only_row) do update set digest = excluded.digest, schema_version = excluded.schema_version, level = excluded.level;
 
+-- name: functions_drop
+-- Those that a trigger or an index needs stay; their results do not change.
+do $$
+declare
+  name text;
+begin
+  for name in select p.oid::regprocedure::text from pg_catalog.pg_proc p where p.pronamespace = 'l0'::regnamespace loop
+    begin
+      execute format('drop function %s', name);
+    exception when dependent_objects_still_exist then
+      null;
+    end;
+  end loop;
+end $$;
+
 -- name: ticket_key_there
 select exists (select 1 from l0.ticket_keys) as there;
 
