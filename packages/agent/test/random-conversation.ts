@@ -4,6 +4,7 @@
 import type { JsonValue } from "@tessera/protocol";
 import fc from "fast-check";
 import type { TranscriptCard } from "../src/transcript/card-message.ts";
+import { MESSAGE_EVENT, MESSAGE_ROLES, type WrittenMessage } from "../src/transcript/message-event.ts";
 import type { TranscriptCards } from "../src/transcript/transcript.ts";
 
 const STATUSES = ["success", "partial", "failed", "timeout", "canceled"] as const;
@@ -111,4 +112,59 @@ export function cardsOfConversation(chosen: Conversation) {
   ];
   const current = cardsOf(chosen.current, "waiting", false);
   return { cards: { earlier, context, current } satisfies TranscriptCards, expected };
+}
+
+const someId = fc.constantFrom("x", "y", "tc_2", "tc_5", "tc_7");
+const part: fc.Arbitrary<JsonValue> = fc.oneof(
+  text,
+  text.map((said) => ({ type: "text", text: said })),
+  someId.map((toolCallId) => ({ type: "tool-call", toolCallId, toolName: "echo__run", input: { q: 1 } })),
+  someId.map((toolCallId) => ({ type: "tool-result", toolCallId, toolName: "echo__run", output: "said" })),
+  fc.constant({ type: "image", image: "data:" }),
+);
+const written: fc.Arbitrary<WrittenMessage> = fc
+  .record({
+    id: fc.option(fc.constantFrom("note", "other", "card_1")),
+    role: fc.constantFrom(...MESSAGE_ROLES),
+    content: fc.oneof(text, fc.array(part, { maxLength: 4 }), fc.constant({ response: "an object" })),
+  })
+  .map(({ id, role, content }) => ({ ...(id === null ? {} : { id }), data: { role, content }, metadata: {} }));
+/** Of an extension. `at` and `target` are taken modulo what there is. */
+export const messageEvents = fc.array(
+  fc.record({
+    event: fc.constantFrom("append", "append", "replace", "replace", "remove", "remove", "remove", "truncate"),
+    at: fc.nat(),
+    target: fc.nat(),
+    isResults: fc.boolean(),
+    message: written,
+  }),
+  { maxLength: 8 },
+);
+type Events = typeof messageEvents extends fc.Arbitrary<infer T> ? T : never;
+
+/** The same cards, with events of extensions anywhere among what turns wrote: at messages, results, notes, and nothing at all. */
+export function withEvents({ earlier, context, current }: TranscriptCards, events: Events): TranscriptCards {
+  const outputs = [...earlier.map(({ output }) => [...output]), [...current]];
+  const all = [...earlier.flatMap((turn) => [...turn.context, ...turn.output]), ...context, ...current];
+  const targets = [...all.map(({ card_id }) => card_id), "note", "other", "nothing"];
+  for (const [n, { event, at, target, isResults, message }] of events.entries()) {
+    const output = outputs[at % outputs.length] ?? [];
+    const aim = targets[target % targets.length] ?? "";
+    const target_id = isResults ? `${aim}:results` : aim;
+    const data = { event, target_id, message };
+    const agent_turn_id = String(output[0]?.metadata.agent_turn_id ?? "turn");
+    output.splice(target % (output.length + 1), 0, {
+      card_id: `event_${n}`,
+      type: MESSAGE_EVENT,
+      content: { data: JSON.parse(JSON.stringify(data)) },
+      metadata: { agent_turn_id, extension: "guard" },
+      tool_calls: null,
+      tool_call_id: null,
+    });
+  }
+  return {
+    earlier: earlier.map((turn, n) => ({ ...turn, output: outputs[n] ?? [] })),
+    context,
+    current: outputs.at(-1) ?? [],
+  };
 }

@@ -5,9 +5,10 @@ import { isJsonObject } from "@tessera/protocol";
 import { seedFromEnvironment } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { cardsOfConversation, conversation } from "../../test/random-conversation.ts";
+import { cardsOfConversation, conversation, messageEvents, withEvents } from "../../test/random-conversation.ts";
+import { answeredCalls } from "../../test/transcript-rules.ts";
 import type { ModelSpec } from "../profile.ts";
-import { projectTranscript } from "../transcript/index.ts";
+import { projectTranscript, type TranscriptCards } from "../transcript/index.ts";
 import { createModels } from "./create-models.ts";
 import { type ModelServer, modelServer, sendJson, testClock } from "./model-server.fixture.ts";
 
@@ -22,9 +23,8 @@ beforeAll(async () => {
 });
 afterAll(() => server[Symbol.asyncDispose]());
 
-/** The body that the provider is sent, and the ids of the calls that it must find, in order. */
-async function sent(model: Omit<ModelSpec, "endpoint">, chosen: Parameters<typeof cardsOfConversation>[0]) {
-  const { cards, expected } = cardsOfConversation(chosen);
+/** The body that the provider is sent of these cards. */
+async function sent(model: Omit<ModelSpec, "endpoint">, cards: TranscriptCards): Promise<Item> {
   const env = { OPENAI_API_KEY: KEY, ANTHROPIC_API_KEY: KEY, GOOGLE_GENERATIVE_AI_API_KEY: KEY };
   const models = createModels({ env, clock: testClock(), onWarning: () => undefined });
   const before = server.requests.length;
@@ -40,7 +40,7 @@ async function sent(model: Omit<ModelSpec, "endpoint">, chosen: Parameters<typeo
   const asked = models.call({ ...call, messages: projectTranscript(cards) }, () => undefined);
   await expect(asked).rejects.toThrow();
   expect(server.requests.length).toBeGreaterThan(before);
-  return { body: server.requests[before]?.body as Item, ids: expected.map(({ id }) => id) };
+  return server.requests[before]?.body as Item;
 }
 
 const DIALECTS: readonly [name: string, model: Omit<ModelSpec, "endpoint">, callsIn: (body: Item) => string[]][] = [
@@ -53,20 +53,39 @@ const DIALECTS: readonly [name: string, model: Omit<ModelSpec, "endpoint">, call
 describe.each(DIALECTS)("as %s", (_, model, callsIn) => {
   it("any conversation is a request in which each call is answered once, where the provider wants it", async () => {
     const property = fc.asyncProperty(conversation, async (chosen) => {
-      const { body, ids } = await sent(model, chosen);
-      const found = callsIn(body);
-      expect(found).toHaveLength(ids.length);
-      if (model.provider !== "google") expect(found).toEqual(ids); // Google's calls have no ids
+      const { cards, expected } = cardsOfConversation(chosen);
+      expectCalls(
+        callsIn(await sent(model, cards)),
+        expected.map(({ id }) => id),
+      );
     });
-    await fc.assert(property, {
-      seed: seed.value | 0,
-      numRuns: RUNS,
-      reporter: (run) => {
-        if (run.failed) throw new Error(`${seed.hint}\n${fc.defaultReportMessage(run)}`, { cause: run.errorInstance });
-      },
-    });
+    await check(property);
   });
+
+  it("so is any conversation whose messages extensions appended, replaced, removed and truncated", async () => {
+    const property = fc.asyncProperty(conversation, messageEvents, async (chosen, events) => {
+      const cards = withEvents(cardsOfConversation(chosen).cards, events);
+      const ids = answeredCalls(projectTranscript(cards)).map(({ id }) => id);
+      expectCalls(callsIn(await sent(model, cards)), ids);
+    });
+    await check(property);
+  });
+
+  function expectCalls(found: readonly string[], ids: readonly string[]): void {
+    expect(found).toHaveLength(ids.length);
+    if (model.provider !== "google") expect(found).toEqual(ids); // Google's calls have no ids
+  }
 });
+
+async function check<T>(property: fc.IAsyncProperty<T>): Promise<void> {
+  await fc.assert(property, {
+    seed: seed.value | 0,
+    numRuns: RUNS,
+    reporter: (run) => {
+      if (run.failed) throw new Error(`${seed.hint}\n${fc.defaultReportMessage(run)}`, { cause: run.errorInstance });
+    },
+  });
+}
 
 /** Each message with calls is followed by one message for each of them, and no result stands elsewhere. */
 function chatCalls({ messages }: Item): string[] {

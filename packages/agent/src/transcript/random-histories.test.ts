@@ -5,7 +5,7 @@ import { gateJson } from "@tessera/protocol";
 import { seededRandom, seedFromEnvironment } from "@tessera/testkit";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cardsOfConversation, conversation } from "../../test/random-conversation.ts";
+import { cardsOfConversation, conversation, messageEvents, withEvents } from "../../test/random-conversation.ts";
 import { answeredCalls, statusSaid } from "../../test/transcript-rules.ts";
 import type { TranscriptCard } from "./card-message.ts";
 import { createTranscript, projectTranscript } from "./transcript.ts";
@@ -65,6 +65,27 @@ describe("any history of cards", () => {
       }
       expect(growing.messages()).toEqual(projectTranscript(cards));
     });
+  });
+
+  it("keeps a result for every call and a call for every result, whatever extensions did to its messages", () => {
+    const left = { calls: 0, changed: 0 };
+    check(120, fc.tuple(conversation, messageEvents), ([chosen, events]) => {
+      const { cards, expected } = cardsOfConversation(chosen);
+      const eventful = withEvents(cards, events);
+      const messages = projectTranscript(eventful);
+      expect(messages.length).toBeGreaterThan(0);
+      const calls = answeredCalls(messages);
+      left.calls += calls.length;
+      if (calls.length !== expected.length) left.changed += 1;
+      const growing = createTranscript({ ...eventful, current: [] });
+      for (const [n, card] of eventful.current.entries()) {
+        growing.append([card]);
+        if (n === chosen.order % eventful.current.length) answeredCalls(growing.messages());
+      }
+      expect(growing.messages()).toEqual(messages);
+    });
+    expect(left.calls).toBeGreaterThan(120); // events leave something to look at, and do something
+    expect(left.changed).toBeGreaterThan(12);
   });
 
   it("stays whole when any cards of it are lost", () => {
