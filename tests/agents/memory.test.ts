@@ -193,8 +193,11 @@ it.each(
       { role: "assistant", content: 'I heard "I am Ann.".' },
       { role: "user", content: "Who am I?" },
     ];
-    expect(model.sent(system, "I am Ann.")).toEqual([first, first]);
-    expect(model.sent(system, "Who am I?")).toEqual([remembered, remembered]);
+    for (const request of [first, remembered]) {
+      const sent = model.sent(system, String(request.at(-1)?.content));
+      expect(sent.length).toBeGreaterThanOrEqual(2); // more where a lease ran out on a busy machine
+      for (const each of sent) expect(each).toEqual(request);
+    }
     const verified = await runHere(["verify", ...wordsOf(store)]);
     expect(verified, verified.out).toMatchObject({ exitCode: 0 });
   },
