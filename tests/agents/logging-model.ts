@@ -23,8 +23,16 @@ export interface LoggingModel extends AsyncDisposable {
   hold(request: { readonly system: string; readonly asked: string } | null): void;
 }
 
-/** An agent with this prompt asks `helper`, in its instance `ann`, what it was asked, with a tool that requests. */
+/**
+ * An agent with this prompt asks `helper`, in its instance `ann`, what it was asked, with a tool that requests. It does not wait
+ * where it was asked so (`LATER`), and asks nothing about an answer that comes then.
+ */
 export const ASKS_HELPER = "You let your helper answer.";
+export const LATER = "No hurry: ";
+/** An agent with this prompt makes the call that it is asked for, `name {arguments}`, and repeats the result. */
+export const MAKES_CALLS = "You make the call that you are asked for.";
+/** How a conversation shows the answer of an agent that was not waited for. */
+export const ANSWER = "[answer of ";
 const CAME_MS = 60_000;
 
 export async function startLoggingModel(): Promise<LoggingModel> {
@@ -100,15 +108,20 @@ function replyTo(messages: readonly SentMessage[], offered: readonly string[], n
     id: `r${n}`,
     choices: [{ index: 0, delta: content, finish_reason }],
   });
-  if (messages[0]?.content === ASKS_HELPER && last?.role === "user") {
-    const asks = JSON.stringify({ target: "helper", instanceKey: "ann", input: last.content });
-    const call = {
-      index: 0,
-      id: `call_${n}`,
-      type: "function",
-      function: { name: offered.find((name) => /request/.test(name)) ?? "", arguments: asks },
-    };
+  const calls = (name: string, args: string) => {
+    const call = { index: 0, id: `call_${n}`, type: "function", function: { name, arguments: args } };
     return [delta({ role: "assistant", tool_calls: [call] }), delta({}, "tool_calls")];
+  };
+  if (messages[0]?.content === ASKS_HELPER && last?.role === "user" && !last.content.startsWith(ANSWER)) {
+    const isAsync = last.content.startsWith(LATER);
+    const asks = JSON.stringify({ target: "helper", instanceKey: "ann", input: last.content, async: isAsync });
+    return calls(offered.find((name) => /request/.test(name)) ?? "", asks);
+  }
+  if (messages[0]?.content === MAKES_CALLS) {
+    const [name = "", args = ""] = last?.content.split(/ (.*)/s) ?? [];
+    return last?.role === "user"
+      ? calls(name, args)
+      : [delta({ role: "assistant", content: last?.content }), delta({}, "stop")];
   }
   const said = last?.role === "tool" ? "My helper answered." : `I heard ${JSON.stringify(last?.content)}.`;
   const [first, ...rest] = said.split(" ");

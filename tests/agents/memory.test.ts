@@ -14,7 +14,7 @@ import { createTestDatabases, type TestDatabase, type TestEngine, waitFor } from
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import { runHere } from "../cli/run-here.ts";
 import { TESSERA } from "../cli/run-tessera.ts";
-import { ASKS_HELPER, type LoggingModel, startLoggingModel } from "./logging-model.ts";
+import { ANSWER, ASKS_HELPER, LATER, type LoggingModel, startLoggingModel } from "./logging-model.ts";
 
 const TEST_MS = 240_000;
 const PROGRAM = join(import.meta.dirname, "remembering-program.ts");
@@ -198,6 +198,45 @@ it.each(
       expect(sent.length).toBeGreaterThanOrEqual(2); // more where a lease ran out on a busy machine
       for (const each of sent) expect(each).toEqual(request);
     }
+    const verified = await runHere(["verify", ...wordsOf(store)]);
+    expect(verified, verified.out).toMatchObject({ exitCode: 0 });
+  },
+  TEST_MS,
+);
+
+it.each(["pglite", "postgres"] as const)(
+  "on %s, an answer that was not waited for comes once, killed while it is thought of and while it is read",
+  async (engine) => {
+    model = await startLoggingModel();
+    const folder = `${engine}-answer`;
+    bundle = join(directory, `bundle-${folder}`);
+    mkdirSync(bundle);
+    writeFileSync(join(bundle, "tessera.yaml"), bundleYaml(model.endpoint));
+    writeFileSync(join(bundle, "desk.mjs"), DESK_MJS);
+    const store = await storeOf(engine, folder);
+    const question = `${LATER}who is it?`;
+    const answer = `${ANSWER}helper] I heard ${JSON.stringify(question)}.`;
+
+    model.hold({ system: HELPS, asked: question });
+    const asking = await byHttp("boss")(store, question, false);
+    await asking.answered();
+    await model.came(HELPS, question, 1);
+    await asking.kill();
+    model.hold({ system: ASKS_HELPER, asked: answer });
+    const thinking = await byHttp("boss")(store, question, true);
+    await model.came(ASKS_HELPER, answer, 1);
+    await thinking.kill();
+    model.hold(null);
+    const last = await byHttp("boss")(store, "And now?", false);
+    await last.answered();
+    await last.kill();
+
+    const [before, ...others] = model.sent(ASKS_HELPER, answer);
+    expect(others.length).toBeGreaterThanOrEqual(1);
+    for (const each of others) expect(each).toEqual(before);
+    expect(before?.map(({ role }) => role)).toEqual(["system", "user", "assistant", "tool", "assistant", "user"]);
+    const remembered = model.sent(ASKS_HELPER, "And now?").at(-1) ?? [];
+    expect(remembered.filter(({ content }) => content.startsWith(ANSWER))).toEqual([{ role: "user", content: answer }]);
     const verified = await runHere(["verify", ...wordsOf(store)]);
     expect(verified, verified.out).toMatchObject({ exitCode: 0 });
   },
