@@ -110,7 +110,7 @@ function relativePath(from: string, to: string): string {
 }
 
 function copy(from: string, to: string): void {
-  cpSync(join(ROOT, from), to, { recursive: true });
+  cpSync(join(ROOT, from), to, { recursive: true, filter: (path) => !path.includes("__pycache__") });
 }
 
 /** B3 */

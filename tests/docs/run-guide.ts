@@ -1,12 +1,13 @@
-// Runs a guide as a reader would: in an empty directory, block after block. One test for each section.
+// Runs a guide as a reader would, outside of the clone, block after block. One test for each section.
 //
 //   ```ts title="tools/x.ts"   writes the file
 //   ```sh                      runs the commands; `sh exits=5` says how they end; `sh not-run` is only shown
 //   ```text                    after `sh`: what the commands print, with … for what differs from run to run
 //
-//   R1. The reader's environment is $TESSERA_REPO, and for guides with servers an empty database and a NATS of its own
-//       in the variables that the command reads, too. NATS is its own because targets are shared by name. What makes a run
-//       quick is there besides: shorter leases, for guides that kill, and the options of this run's processes.
+//   R1. The reader's environment is npm, to which the packages are published, and for guides with servers an empty database
+//       and a NATS of its own in the variables that the command reads. NATS is its own because targets are shared by name. What
+//       makes a run quick is there besides: shorter leases, for guides that kill, the options of this run's processes, and what
+//       a guide installs is in its directory before it asks npm for it. $TESSERA_REPO is for what is not published.
 //   R2. After a section that failed the rest of the guide is not worth running.
 //   R3. What is said about the age of the machine's NATS depends on the machine, and is not compared.
 
@@ -17,28 +18,32 @@ import { dirname, join } from "node:path";
 import { openPostgres } from "@tessera/engines/postgres";
 import { startNats } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { installedProject } from "../package/installed-project.ts";
 import { type GuideBlock, isAsShown, readGuide } from "./guide-blocks.ts";
 import { GuideShell } from "./guide-shell.ts";
 
 export const ROOT = join(import.meta.dirname, "../..");
 const NATS_AGE = /^(?:tessera: )?warning: NATS \S+ has CVE.*\n/gm;
 const SECTION_MS_MAX = 120_000;
+/** The first file of a run packs and installs the packages. */
+const SETUP_MS_MAX = 300_000;
 
 export function runGuide(name: string, options: { readonly servers?: boolean } = {}): void {
   const file = `docs/guides/${name}.md`;
   const sections = readGuide(readFileSync(join(ROOT, file), "utf8"));
   describe(file, () => {
     const base = mkdtempSync(join(tmpdir(), "tessera-guide-"));
-    const directory = join(base, "project");
+    let directory = "";
     const closing: (() => Promise<void>)[] = [];
     let shell: GuideShell;
     let isBroken = false;
 
     beforeAll(async () => {
-      mkdirSync(directory);
+      const project = await installedProject();
+      directory = project.directory;
       const servers = options.servers === true ? await openServers(closing) : {};
-      shell = new GuideShell({ directory, scratch: base, env: { ...readersEnvironment(), ...servers } });
-    });
+      shell = new GuideShell({ directory, scratch: base, env: { ...project.env, ...OF_THE_RUN, ...servers } });
+    }, SETUP_MS_MAX);
     afterAll(async () => {
       await shell?.close();
       for (const close of closing.reverse()) await close();
@@ -81,17 +86,12 @@ function logsOf(directory: string): string {
   return logs.map((name) => `\n--- ${name}\n${readFileSync(join(directory, name), "utf8")}`).join("");
 }
 
-const KEPT = ["PATH", "HOME", "LANG", "TMPDIR", "XDG_CACHE_HOME", "TESSERA_CACHE_DIR", "NODE_OPTIONS"];
-
 /** R1 */
-function readersEnvironment(): Record<string, string> {
-  const kept = KEPT.flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  // Python would leave its bytecode in the repository.
-  return { ...Object.fromEntries(kept), TESSERA_REPO: ROOT, PYTHONDONTWRITEBYTECODE: "1" };
-}
+const OF_THE_RUN = {
+  ...(process.env.NODE_OPTIONS === undefined ? {} : { NODE_OPTIONS: process.env.NODE_OPTIONS }),
+  PYTHONDONTWRITEBYTECODE: "1",
+  TESSERA_REPO: ROOT,
+};
 
 /** R1 */
 async function openServers(closing: (() => Promise<void>)[]): Promise<Record<string, string>> {

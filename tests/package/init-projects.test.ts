@@ -23,45 +23,34 @@ async function shell(): Promise<(cwd: string, command: string, ...args: string[]
 }
 
 it(
-  "each template is a project whose types, tests and bundle are right as soon as it is installed",
+  "each template is a project whose types, tests and bundle are right as soon as it is installed, and whose mistakes are found",
   async () => {
     const run = await shell();
     const base = emptyDirectory();
-    run(base, "npx", "--yes", "@tessera/tessera", "init", "minimal");
+    const projects = ["minimal", "multi-agent", "service"].map((template) => ({ template, at: join(base, template) }));
     const minimal = join(base, "minimal");
+    run(base, "npx", "--yes", "@tessera/tessera", "init", "minimal");
     run(minimal, "npm", ...INSTALL);
+    for (const { template, at } of projects.slice(1)) {
+      run(minimal, "npx", "tessera", "init", at, "--template", template);
+    }
     let modules = join(minimal, "node_modules");
-    for (const template of ["minimal", "multi-agent", "service"]) {
-      const at = join(base, template);
-      if (template !== "minimal") {
-        run(minimal, "npx", "@tessera/tessera", "init", at, "--template", template);
-        renameSync(modules, join(at, "node_modules")); // the same dependencies: what npm would install again
-        modules = join(at, "node_modules");
-      }
+    for (const { template, at } of [...projects.slice(1), ...projects.slice(0, 1)]) {
+      renameSync(modules, join(at, "node_modules")); // the same dependencies: what npm would install again
+      modules = join(at, "node_modules");
       expect(run(at, "npm", "run", "check"), template).toContain("no mistakes");
       expect(run(at, "npm", "test"), template).toMatch(/^(?:#|ℹ) fail 0$/m);
       expectSchemas(at);
     }
-    renameSync(modules, join(minimal, "node_modules"));
     expect(run(minimal, "npx", "tessera", "run", ".", "--input", "hello world")).toBe('Words in "hello world": 2.\n');
-  },
-  SLOW_MS,
-);
 
-it(
-  "a mistake in the types or the YAML of a project is found by its check",
-  async () => {
-    const run = await shell();
-    const at = join(emptyDirectory(), "hello");
-    run(emptyDirectory(), "npx", "--yes", "@tessera/tessera", "init", at);
-    run(at, "npm", ...INSTALL);
     const change = (file: string, from: string, to: string) =>
-      writeFileSync(join(at, file), readFileSync(join(at, file), "utf8").replace(from, to));
-    change("tools/words.ts", "ctx.logger.info", "ctx.logger.inform");
-    expect(() => run(at, "npm", "run", "check")).toThrow(/words\.ts.*inform/);
-    change("tools/words.ts", "ctx.logger.inform", "ctx.logger.info");
+      writeFileSync(join(minimal, file), readFileSync(join(minimal, file), "utf8").replace(from, to));
+    change("tools/words.ts", "logger.info", "logger.inform");
+    expect(() => run(minimal, "npm", "run", "check")).toThrow(/words\.ts.*inform/);
+    change("tools/words.ts", "logger.inform", "logger.info");
     change("tessera.yaml", "effect: read", "efect: read");
-    expect(() => run(at, "npm", "run", "check")).toThrow(/tessera\.yaml:\d+:\d+.*did you mean `?effect/);
+    expect(() => run(minimal, "npm", "run", "check")).toThrow(/tessera\.yaml:\d+:\d+.*did you mean `?effect/);
   },
   SLOW_MS,
 );
