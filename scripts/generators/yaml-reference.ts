@@ -17,6 +17,10 @@ function yamlPage(): string {
 What bundles and uploads may hold. \`tessera validate\` tells every mistake with file, line and column. The same can be written in
 code: \`defineTool\`, \`defineModel\`, \`defineAgent\` and \`defineSwarm\` in a \`tessera.config.ts\`.
 
+Editors complete and check resources by the JSON Schema that is made of the same tables, where a comment names it, above each
+resource of a file: \`# yaml-language-server: $schema=./node_modules/@tessera/tessera/schema/tessera.schema.json\`. It sees one
+resource at a time; whether a name is there, \`tessera validate\` tells.
+
 ${YAML_SECTIONS.map(section).join("\n")}`;
 }
 
