@@ -230,7 +230,14 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       has_more: told("There are more than --limit.", BOOLEAN),
     }),
   },
-  "turns show": { answer: object({ ok: TRUE, turn: ref("Turn") }) },
+  "turns show": {
+    answer: object(
+      { ok: TRUE, turn: ref("Turn") },
+      {
+        failures: told("With --stack: those of its attempts, in the order of their reports.", list(ref("TurnFailure"))),
+      },
+    ),
+  },
   "turns tail": { events: ref("TurnEvent"), answer: either(ENDED, ref("TurnOpen")) },
   "turns why": {
     answer: object({

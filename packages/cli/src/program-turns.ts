@@ -3,7 +3,7 @@
 import type { AgentsResetFlags } from "./agents-reset-command.ts";
 import { type ApiFlags, addApiFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
-import type { TurnsLsFlags, TurnsStopFlags } from "./turns-command.ts";
+import type { TurnsLsFlags, TurnsShowFlags, TurnsStopFlags } from "./turns-command.ts";
 import type { TurnsTailFlags } from "./turns-tail-command.ts";
 
 const TURN = "its id, as `turns ls` shows it, or enough of its beginning or end";
@@ -33,6 +33,14 @@ Examples:
   $ tessera agents reset planner --data ./store
   $ tessera agents reset planner --instance ann --reason "another customer" --data ./store`;
 
+const SHOW_HELP = `
+With --stack also why calls failed, for each attempt: what was thrown, your own
+code's frames first, then its causes. It needs a key of role operator or admin.
+
+Examples:
+  $ tessera turns show TURN --data ./store
+  $ tessera turns show TURN --stack --url http://127.0.0.1:8099`;
+
 const LS_HELP = `
 Examples:
   $ tessera turns ls --data ./store
@@ -53,7 +61,9 @@ export function addTurnCommands({ program, terminal, onExit }: ProgramParts): vo
   command("show")
     .argument("<turn>", TURN)
     .description("show a turn: what was asked, its calls, what it waits for, what happened, what it delivered")
-    .action(async (turn: string, flags: ApiFlags) =>
+    .option("--stack", "with the stacks of what failed in it")
+    .addHelpText("after", SHOW_HELP)
+    .action(async (turn: string, flags: TurnsShowFlags) =>
       onExit(await (await load()).turnsShowCommand(turn, flags, terminal)),
     );
   command("tail")

@@ -1,6 +1,6 @@
 // Turns as people read them: a list, and one with all that is known about it.
 
-import type { Call, Turn, TurnSummary } from "@tessera/client";
+import type { Call, Turn, TurnFailure, TurnSummary } from "@tessera/client";
 import { visibleLine } from "@tessera/protocol";
 import type { Text } from "./printing-gate.ts";
 import { seconds } from "./progress-text.ts";
@@ -68,6 +68,16 @@ export function turnText(turn: Turn): Text {
     }),
     isEnded(turn) ? `\ndeliverable\n${indented(deliverableText(answerOf(turn).deliverable))}` : "",
   ];
+}
+
+/** Below the turn: a stack is as it was written, whatever the terminal's width, so that its places can be followed. */
+export function failuresText(failures: readonly TurnFailure[]): string {
+  if (failures.length === 0) return "\nstacks\n  none: nothing that failed here left one\n";
+  const shown = failures.map(({ toolName, toolCallId, attempt, stack }) => {
+    const of = toolCallId === null ? "the turn" : `${toolName ?? "call"}, attempt ${attempt}, ${toolCallId}`;
+    return `\n  ${of}\n${indented(indented(stack))}\n`;
+  });
+  return `\nstacks${shown.join("")}`;
 }
 
 function callRow(call: Call) {

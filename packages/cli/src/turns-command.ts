@@ -2,7 +2,7 @@
 
 import { type Agent, type Client, type Turn, type TurnSummary, wireDocument } from "@tessera/client";
 import { agentsOf, nameOf } from "./agents-command.ts";
-import { itemsOf } from "./all-pages.ts";
+import { allPages, itemsOf } from "./all-pages.ts";
 import { isNotFound } from "./api-failure.ts";
 import { withApi } from "./connection.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
@@ -12,7 +12,7 @@ import type { ApiFlags } from "./flags.ts";
 import { storeWords } from "./paste-command.ts";
 import { labelled, sentence, type Terminal } from "./printing-gate.ts";
 import { listOfProject } from "./project-access.ts";
-import { type ListedTurn, turnsTable, turnText } from "./turn-text.ts";
+import { failuresText, type ListedTurn, turnsTable, turnText } from "./turn-text.ts";
 import { followWaits, nextCommand, whySentence } from "./turn-why.ts";
 
 export interface TurnsLsFlags extends ApiFlags {
@@ -20,6 +20,10 @@ export interface TurnsLsFlags extends ApiFlags {
   readonly agent?: string;
   readonly limit: string;
   readonly all?: boolean;
+}
+
+export interface TurnsShowFlags extends ApiFlags {
+  readonly stack?: boolean;
 }
 
 export interface TurnsStopFlags extends ApiFlags {
@@ -41,6 +45,7 @@ export const TURN_STATUSES = [
 const LIMIT_MAX = 1_000_000;
 /** Of one page of the API. */
 const PAGE_MAX = 200;
+const FAILURES_PAGE_MAX = 100;
 const PART_CHARS_MIN = 6;
 const REASON_CHARS_MAX = 1_000;
 
@@ -123,11 +128,18 @@ function idOf({ agentId }: Agent): string {
   return agentId;
 }
 
-export async function turnsShowCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
-  const turn = await withApi(flags, terminal, ({ client }) => findTurn(client, flags, given));
-  terminal.out(
-    flags.json === true ? `${JSON.stringify({ ok: true, turn: wireDocument("Turn", turn) })}\n` : turnText(turn),
-  );
+export async function turnsShowCommand(given: string, flags: TurnsShowFlags, terminal: Terminal): Promise<ExitCode> {
+  const { turn, failures } = await withApi(flags, terminal, async ({ client }) => {
+    const turn = await findTurn(client, flags, given);
+    const order = { project: flags.project, turn: turn.agentTurnId, limit: FAILURES_PAGE_MAX };
+    const read = (page: { readonly cursor?: string }) => client.listTurnFailures({ ...order, ...page });
+    return { turn, failures: flags.stack === true ? await allPages("failures", read) : undefined };
+  });
+  if (flags.json === true) {
+    const document = wireDocument("Turn", turn);
+    const told = failures?.map((failure) => wireDocument("TurnFailure", failure));
+    terminal.out(`${JSON.stringify({ ok: true, turn: document, failures: told })}\n`);
+  } else terminal.out([turnText(turn), ...(failures === undefined ? [] : [failuresText(failures)])].flat());
   return EXIT.ok;
 }
 

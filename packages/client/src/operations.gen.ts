@@ -439,6 +439,15 @@ export type TurnChild = {
   readonly toolCallId?: string;
 };
 
+export type TurnFailure = {
+  readonly toolCallId: string | null;
+  readonly toolName: string | null;
+  readonly attempt: number | null;
+  /** What was thrown: its message, the author's own frames first, then its causes. Secrets are masked. */
+  readonly stack: string;
+  readonly createdAt: string;
+};
+
 export type TurnStep = {
   readonly stepId: string;
   readonly startedAt: string;
@@ -543,6 +552,7 @@ export interface Schemas {
   readonly ToolCallWaiting: ToolCallWaiting;
   readonly Turn: Turn;
   readonly TurnChild: TurnChild;
+  readonly TurnFailure: TurnFailure;
   readonly TurnStep: TurnStep;
   readonly TurnSummary: TurnSummary;
   readonly UiActionAccepted: UiActionAccepted;
@@ -832,6 +842,8 @@ export interface Operations {
         readonly afterExecution?: unknown;
         /** The card that result-card answered. */
         readonly toolResultCardId?: string;
+        /** Where the tool failed, a text, as its language writes it: for operators, in no card. Cut after 8192 characters. */
+        readonly stack?: unknown;
         readonly messageType?: string;
         readonly authorId?: string;
         readonly functionName?: string;
@@ -1345,6 +1357,21 @@ export interface Operations {
     };
     readonly answer: Turn;
   };
+  /** List the stacks of what failed in a turn, attempt by attempt, in the order of their reports. */
+  readonly listTurnFailures: {
+    readonly arguments: {
+      readonly project: string;
+      readonly turn: string;
+      /** How many to answer at most, from 1 to 100. */
+      readonly limit?: number;
+      /** The next_cursor of the page before. */
+      readonly cursor?: string;
+    };
+    readonly answer: {
+      readonly failures: readonly TurnFailure[];
+      readonly nextCursor: string | null;
+    };
+  };
   /** Stop a turn that has not ended, and the turns that it asked for. */
   readonly stopTurn: {
     readonly arguments: {
@@ -1436,6 +1463,7 @@ export const SHAPES: WireShapes = {
   ToolCallWaiting: {"fields":["agent_turn_id","agent_id"]},
   Turn: {"fields":["agent_turn_id","agent_id","channel_id","trace_id","recursion_depth","parent_agent_turn_id","deliverable_card_id","error_code","error_message","turn_number","conversation_from","created_at","ended_at","agent_name","instance_key","waiting_for","steps_cut","timeline_cut"],"within":{"waiting_for":["Wait"],"deliverable":"Deliverable","steps":["TurnStep"],"calls":["Call"],"children":["TurnChild"],"timeline":["TimelineEntry"]}},
   TurnChild: {"fields":["agent_turn_id","agent_id","agent_name","tool_call_id"]},
+  TurnFailure: {"fields":["tool_call_id","tool_name","created_at"]},
   TurnStep: {"fields":["step_id","started_at"]},
   TurnSummary: {"fields":["agent_turn_id","agent_id","channel_id","trace_id","recursion_depth","parent_agent_turn_id","deliverable_card_id","error_code","error_message","turn_number","conversation_from","created_at","ended_at"]},
   UiActionAccepted: {"fields":["agent_turn_id","agent_id","action_id","message_id"]},
@@ -1922,6 +1950,15 @@ export const OPERATIONS = {
     body: null,
     answer: "json",
     answerShape: "Turn",
+  },
+  listTurnFailures: {
+    method: "GET",
+    path: "/projects/{project}/turns/{turn}/failures",
+    query: { limit: "limit", cursor: "cursor" },
+    headers: {},
+    body: null,
+    answer: "json",
+    answerShape: {"fields":["next_cursor"],"within":{"failures":["TurnFailure"]}},
   },
   stopTurn: {
     method: "POST",

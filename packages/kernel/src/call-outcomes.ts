@@ -123,7 +123,7 @@ export interface ReportRequest extends CallHold {
   readonly function_name?: string;
   readonly traceparent?: string;
   /** Where the tool failed, for operators; kept with a report that is no success, cut after STACK_CHARS_MAX. */
-  readonly stack?: string;
+  readonly stack?: string | undefined;
 }
 
 export type ReportOutcome =

@@ -95,7 +95,7 @@ export { type TurnBell, turnBell } from "./turn-bell.ts";
 export type { TurnPort } from "./turn-port.ts";
 export { type TurnWatch, watchTurn } from "./turn-watch.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";
-export { type CallEnd, type CallPort, type WorkOnCallOptions, workOnCall } from "./work-on-call.ts";
+export { type CallEnd, type CallPort, type WorkedCall, type WorkOnCallOptions, workOnCall } from "./work-on-call.ts";
 export { WorkSlots } from "./work-slots.ts";
 export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work-source.ts";
 export { keepWorkerAlive, type WorkerLease } from "./worker-lease.ts";

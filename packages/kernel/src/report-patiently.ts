@@ -34,7 +34,7 @@ const CONTENT_CODES: ReadonlySet<ErrorCode> = new Set([
 ]);
 
 export async function reportPatiently(
-  report: CallHold & { readonly content: ToolResultContent },
+  report: CallHold & { readonly content: ToolResultContent; readonly stack?: string | undefined },
   options: {
     readonly port: Pick<ExecutorPort, "report">;
     readonly clock: Clock;

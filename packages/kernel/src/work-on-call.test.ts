@@ -5,7 +5,7 @@ import { VirtualClock } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
 import type { CallHold, OpenedCall, RenewOutcome, ReportOutcome } from "./outcomes.ts";
 import { DatabaseError } from "./ports.ts";
-import { workOnCall } from "./work-on-call.ts";
+import { type WorkedCall, workOnCall } from "./work-on-call.ts";
 
 const call = { project_id: "p1", tool_call_id: "tc_1", capability: "c" } as OpenedCall;
 const content: ToolResultContent = { status: "success", after_execution: "suspend", result: {}, error: null };
@@ -16,7 +16,7 @@ function working(answers: { renew?: () => RenewOutcome; report?: () => ReportOut
   const clock = new VirtualClock();
   const beats: CallHold[] = [];
   const stopping = new AbortController();
-  const work = Promise.withResolvers<ToolResultContent | "withheld">();
+  const work = Promise.withResolvers<WorkedCall | "withheld">();
   const seen: { signal?: AbortSignal } = {};
   let reports = 0;
   const port = {
@@ -53,7 +53,7 @@ describe("a call that is worked on", () => {
     await clock.advance(15_000);
     expect(beats).toHaveLength(3);
     expect(beats[0]).toMatchObject({ tool_call_id: "tc_1", capability: "c" });
-    work.resolve(content);
+    work.resolve({ content });
     expect(await ended).toEqual({ ended: "reported", status: "success", outcome: taken });
     await clock.advance(15_000);
     expect(beats).toHaveLength(3);
@@ -66,7 +66,7 @@ describe("a call that is worked on", () => {
     });
     await clock.advance(5_000);
     expect(seen.signal?.aborted).toBe(true);
-    work.resolve(content);
+    work.resolve({ content });
     expect(await ended).toEqual({ ended: "lost", why: "already_settled" });
     expect(reports()).toBe(0);
   });
@@ -75,7 +75,7 @@ describe("a call that is worked on", () => {
     const { ended, work, stopping, seen, reports } = working({});
     stopping.abort();
     expect(seen.signal?.aborted).toBe(true);
-    work.resolve(content);
+    work.resolve({ content });
     expect(await ended).toEqual({ ended: "lost", why: "shutting_down" });
     expect(reports()).toBe(0);
   });
@@ -97,7 +97,7 @@ describe("a call that is worked on", () => {
 
   it("is reported again while the store is away, until the lease has run out", async () => {
     const { clock, ended, work, reports } = working({ renew: away, report: away });
-    work.resolve(content);
+    work.resolve({ content });
     await clock.advance(30_000);
     expect(await ended).toEqual({ ended: "lost", why: "lease_lost" });
     expect(reports()).toBeGreaterThan(3);
@@ -112,7 +112,7 @@ describe("a call that is worked on", () => {
         return tries < 3 ? away() : taken;
       },
     });
-    work.resolve(content);
+    work.resolve({ content });
     await clock.advance(1_000);
     expect(await ended).toMatchObject({ ended: "reported", outcome: taken });
   });

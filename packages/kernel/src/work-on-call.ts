@@ -35,10 +35,17 @@ export type CallEnd =
   | { readonly ended: "withheld" }
   | { readonly ended: "lost"; readonly why: string };
 
+/** What the work came to. */
+export interface WorkedCall {
+  readonly content: ToolResultContent;
+  /** Of what failed, for operators. */
+  readonly stack?: string | undefined;
+}
+
 export async function workOnCall(
   call: OpenedCall,
   options: WorkOnCallOptions,
-  work: (signal: AbortSignal) => Promise<ToolResultContent | "withheld">,
+  work: (signal: AbortSignal) => Promise<WorkedCall | "withheld">,
 ): Promise<CallEnd> {
   const hold: CallHold = {
     project_id: call.project_id,
@@ -48,12 +55,12 @@ export async function workOnCall(
   };
   const lease = holdLease(hold, options);
   try {
-    const content = await work(lease.signal);
-    if (content === "withheld") return { ended: "withheld" }; // W4
+    const worked = await work(lease.signal);
+    if (worked === "withheld") return { ended: "withheld" }; // W4
     const why = lease.lostBecause();
     if (why !== null) return { ended: "lost", why }; // W1
     const patience = { ...options, signal: lease.signal, afterExecution: call.after_execution };
-    const { outcome, status } = await reportPatiently({ ...hold, content }, patience); // W2
+    const { outcome, status } = await reportPatiently({ ...hold, ...worked }, patience); // W2
     if (outcome === null) return { ended: "lost", why: lease.lostBecause() ?? "not delivered" };
     return { ended: "reported", status, outcome };
   } finally {

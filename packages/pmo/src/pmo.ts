@@ -11,6 +11,7 @@ import {
   type Kernel,
   type OpenedCall,
   serveCommands,
+  type WorkedCall,
   workOnCall,
 } from "@tessera/kernel";
 import { pmoDurable, SUBJECT_VERSION, TesseraError, type ToolCommand } from "@tessera/protocol";
@@ -47,14 +48,14 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
   const { kernel, onWarning = () => undefined } = options;
   const offered = options.tools ?? INTERNAL_TOOL_NAMES;
 
-  async function answer(command: ToolCommand, call: OpenedCall) {
+  async function answer(command: ToolCommand, call: OpenedCall): Promise<WorkedCall | "withheld"> {
     try {
       const tool = internalToolOf(command, call, offered);
       const result = await tool(kernel, await inCallersName(kernel.reads, call));
-      return result === "withheld" ? result : contentOf(result, call);
+      return result === "withheld" ? result : { content: contentOf(result, call) };
     } catch (error) {
       if (!TesseraError.is(error)) onWarning(`${call.tool_name} failed: ${String(error)}`);
-      return failedContent(error, call);
+      return { content: failedContent(error, call) };
     }
   }
 

@@ -123,7 +123,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const body = readReport(request.body);
     checkResultDepth(body.result, limits.bodyBytesMax);
     const hold = holdOf(request);
-    const { author_id, function_name } = body;
+    const { author_id, function_name, stack } = body;
     const identity = identityFieldsOf(body);
     const call = identity.length === 0 ? null : await kernel.reads.call(hold.project_id, hold.tool_call_id);
     const refusedFields = call === null ? [] : refusedIdentity(call, body);
@@ -135,6 +135,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       ...(message_type === undefined ? {} : { message_type }),
       ...(author_id === undefined ? {} : { author_id }),
       ...(function_name === undefined ? {} : { function_name }),
+      ...(typeof stack === "string" ? { stack } : {}),
     });
     if (outcome.outcome === "rejected")
       throw refused(outcome, refusedFields.length > 0 ? { fields: refusedFields } : {});
@@ -209,6 +210,7 @@ const CLAIMS: ReadonlySet<string> = new Set([
   "message_type",
   "author_id",
   "function_name",
+  "stack",
   ...CONTROL_FIELDS,
 ]);
 

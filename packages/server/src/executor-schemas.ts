@@ -4,7 +4,7 @@
 //       of what contradicts itself (E3 in executor-routes.ts), so that a wrong one has the same answer on every way in. The
 //       description names the right ones all the same.
 
-import { BATCH_ITEMS_MAX, CONTROL_FIELDS, LONG_POLL_MS_MAX, RESULT_STATUSES } from "@tessera/protocol";
+import { BATCH_ITEMS_MAX, CONTROL_FIELDS, LONG_POLL_MS_MAX, RESULT_STATUSES, STACK_CHARS_MAX } from "@tessera/protocol";
 import Type from "typebox";
 import { Anything, closed, Id, named, oneOf, Text, Time } from "./api-schemas.ts";
 
@@ -48,6 +48,11 @@ export const ReportBody = Type.Object(
     error: Type.Optional(Type.Unknown({ description: "{code, message, retryable?, detail?} unless it is a success." })),
     after_execution: Type.Optional(Type.Unknown({ description: "suspend or terminate. Default: the definition's." })),
     tool_result_card_id: Type.Optional(Type.String({ description: "The card that result-card answered." })),
+    stack: Type.Optional(
+      Type.Unknown({
+        description: `Where the tool failed, a text, as its language writes it: for operators, in no card. Cut after ${STACK_CHARS_MAX} characters.`,
+      }),
+    ),
     message_type: Type.Optional(Type.String()),
     author_id: Type.Optional(Type.String()),
     function_name: Type.Optional(Type.String()),

@@ -31,7 +31,7 @@ const PROMISED = [
   ...["listAgents", "createAgent", "getAgent"],
   ...["listHeads", "listSteps", "listExecutionEdges", "listIdentityEdges"],
   ...["getBox", "listBoxCards", "readBoxes", "getCard", "readCards"],
-  ...["enqueueTurn", "listTurns", "getTurn", "stopTurn", "streamEvents", "resetAgent"],
+  ...["enqueueTurn", "listTurns", "getTurn", "listTurnFailures", "stopTurn", "streamEvents", "resetAgent"],
   ...["getReport", "listDeadLetters", "listAudit"],
   ...["createKey", "listKeys", "revokeKey", "verifyStore", "listStoreAudit", "godCallPmo", "godStop"],
   ...["claimCalls", "openCall", "heartbeatCall", "putResultCard", "reportCall", "callRuntime"],

@@ -60,7 +60,7 @@ const RIGHTS: Readonly<Record<string, readonly string[]>> = {
       "putProfile",
       "sendUiAction",
     ],
-    ...["putTool", "resetAgent", "stopTurn", "updateProject", "uploadProfile", "uploadTools"],
+    ...["listTurnFailures", "putTool", "resetAgent", "stopTurn", "updateProject", "uploadProfile", "uploadTools"],
   ],
   admin: [
     ...[

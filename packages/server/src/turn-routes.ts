@@ -3,8 +3,9 @@
 //   T1. Asking is answered when the turn is committed (202): from then on it survives everybody. The same Idempotency-Key
 //       with the same request is the same turn (200), with another request a conflict.
 //   T2. A turn that has not ended tells what it waits for, and so does each open call (turn-document.ts, wait-reasons.ts).
+//   T3. Stacks are for operators: they name files, and may repeat values. Nothing else that is read shows them.
 
-import type { Kernel, Row, TurnPlace } from "@tessera/kernel";
+import type { FailureRow, Kernel, Row, TurnPlace } from "@tessera/kernel";
 import {
   BadRequest,
   CARD_CONTENT_BYTES_MAX,
@@ -12,12 +13,15 @@ import {
   NotFound,
   parseCanonicalInteger,
   parseId,
+  STACK_CHARS_MAX,
 } from "@tessera/protocol";
 import type { Static } from "typebox";
 import type { AgentPorts } from "./agent-ports.ts";
 import { idQuery, oneOf, pageQuery } from "./api-schemas.ts";
 import { inboundTrace, TRACE_HEADERS } from "./inbound-trace.ts";
+import { answerPage } from "./list-page.ts";
 import type { PageCursors } from "./page-cursor.ts";
+import { limitOf } from "./query-values.ts";
 import { refused, unknownProject } from "./refusals.ts";
 import { bodyReader } from "./request-body.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "./route-spec.ts";
@@ -25,6 +29,7 @@ import { contextsOf, type TurnReads, turnDocument, wholeTurn } from "./turn-docu
 import {
   DOING,
   EnqueuedTurn,
+  FailurePage,
   INPUT_SHOWN_CHARS_MAX,
   StopBody,
   StoppedTurn,
@@ -36,7 +41,8 @@ import {
 
 export interface TurnWorld {
   readonly kernel: Pick<Kernel, "stopTurn"> & {
-    readonly reads: TurnReads["reads"] & Pick<Kernel["reads"], "project" | "turns" | "boxCards">;
+    readonly reads: TurnReads["reads"] &
+      Pick<Kernel["reads"], "project" | "turn" | "turns" | "boxCards" | "failuresOfTurn">;
   };
   readonly cursors: PageCursors;
   /** Absent: this process knows no agents. */
@@ -50,6 +56,9 @@ const STATUS_FILTERS = ["active", ...TURN_STATUSES];
 const LIMIT_DEFAULT = 50;
 const LIMIT_MAX = 200;
 const CHANNEL_DEFAULT = "public";
+const FAILURES = { max: 100, default: 50 };
+/** A stack as JSON writes it, and what stands beside it. */
+const FAILURE_BYTES_MAX = 3 * STACK_CHARS_MAX;
 
 export function turnRoutes(world: TurnWorld): RouteSpec[] {
   const { kernel, cursors, agents } = world;
@@ -136,6 +145,26 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
     }
   }
 
+  /** T3 */
+  async function failures(request: ApiRequest): Promise<ApiAnswer> {
+    const project_id = request.param("project");
+    const turnId = request.param("turn");
+    const limit = limitOf(request.query, FAILURES);
+    if ((await kernel.reads.turn(project_id, turnId)) === null) throw unknownTurn(turnId);
+    return await answerPage<FailureRow>(cursors, request, {
+      list: `failures/${project_id}/${turnId}`,
+      plural: "failures",
+      limit,
+      placeOf: ({ failure_id }) => String(failure_id),
+      read: (after, count) =>
+        kernel.reads.failuresOfTurn(project_id, turnId, {
+          ...(after === null ? {} : { after: Number(after) }),
+          limit: count,
+        }),
+      show: ({ failure_id: _place, ...failure }) => failure,
+    });
+  }
+
   async function stop(request: ApiRequest): Promise<ApiAnswer> {
     const { reason } = readStop(request.body ?? {});
     const order = { project_id: request.param("project"), agent_turn_id: request.param("turn") };
@@ -188,6 +217,18 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       answers: { 200: Turn },
       answerBytes: 2 * CARD_CONTENT_BYTES_MAX, // what was asked, and what was answered
       handle: show,
+    },
+    {
+      id: "listTurnFailures",
+      tag: "turns",
+      summary: "List the stacks of what failed in a turn, attempt by attempt, in the order of their reports.",
+      method: "GET",
+      path: `${all}/:turn/failures`,
+      roles: WRITERS,
+      query: pageQuery(FAILURES.max, FAILURES.default),
+      answers: { 200: FailurePage },
+      answerBytes: FAILURES.max * FAILURE_BYTES_MAX,
+      handle: failures,
     },
     {
       id: "stopTurn",

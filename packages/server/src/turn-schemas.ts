@@ -174,3 +174,14 @@ export const Turn = named("Turn", {
 export const EnqueuedTurn = named("EnqueuedTurn", { agent_turn_id: Id, agent_id: Id, status: Status });
 export const StoppedTurn = named("StoppedTurn", { agent_turn_id: Id, status: oneOf(["canceled"]), was: Text });
 export const TurnPage = pageOf("turns", TurnSummary);
+
+export const Failure = named("TurnFailure", {
+  tool_call_id: orNull({ ...Id, description: "null: the turn itself could not be run." } as typeof Id),
+  tool_name: orNull(Text),
+  attempt: orNull(Type.Integer({ minimum: 1 })),
+  stack: Type.String({
+    description: "What was thrown: its message, the author's own frames first, then its causes. Secrets are masked.",
+  }),
+  created_at: Time,
+});
+export const FailurePage = pageOf("failures", Failure);

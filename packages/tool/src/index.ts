@@ -53,7 +53,7 @@ export {
 export { type DefinedTool, defineTool, type ToolSpec } from "./define-tool.ts";
 export type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions, ToolPolicy } from "./definition.ts";
 export type { InferToolInput, RawJsonSchema, ToolParameters } from "./infer-input.ts";
-export type { RunOptions, ToolInvocation, ToolLogEntry, ToolRunner } from "./invocation.ts";
+export type { RunFailure, RunOptions, ToolInvocation, ToolLogEntry, ToolRunner } from "./invocation.ts";
 export {
   ATTEMPTS_MAX_MAX,
   BACKOFF_MS_DEFAULT,

@@ -48,11 +48,19 @@ export interface ToolLogEntry {
   readonly attempt: number;
 }
 
+/** Why a run failed, for operators: no part of its card, and never for a model. */
+export interface RunFailure {
+  /** Masked, of bounded size, the author's own frames first. */
+  readonly stack: string;
+}
+
 export interface RunOptions {
   readonly signal: AbortSignal;
   readonly runtime?: AgentToolRuntime | undefined;
   readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
   readonly onProgress?: ((update: ToolProgress) => void) | undefined;
+  /** Told once at most, before the run is answered. It is in the log already. */
+  readonly onFailure?: ((failure: RunFailure) => void) | undefined;
 }
 
 export interface ToolRunner {

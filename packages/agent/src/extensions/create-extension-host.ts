@@ -72,7 +72,7 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
       onWarning(`the extension ${extension} left a failure behind that nobody awaited: ${stackOf(error)}`),
   });
   const events = createEvents(foreignOf, (extension, event, error) =>
-    onWarning(`extension ${extension} failed to handle the event ${event}: ${String(error)}`),
+    onWarning(`extension ${extension} failed to handle the event ${event}: ${stackOf(error)}`),
   );
   const logOutside = kept((extension) => createExtensionLog(extension, onLog));
   function warnOnce(warning: string): void {
@@ -121,7 +121,8 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
       } catch (error) {
         const outcome = onError === "skip" ? "is not used" : `keeps the turns of agent ${profile.name} from running`;
         warnOnce(`extension ${name} could not be registered and ${outcome}: ${stackOf(error)}`);
-        if (onError !== "skip") throw errorOf("E_EXT_LOAD", `the extension ${name} could not be registered`);
+        if (onError !== "skip")
+          throw errorOf("E_EXT_LOAD", `the extension ${name} could not be registered`, { cause: error });
       }
     }
     return used;

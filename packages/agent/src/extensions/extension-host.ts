@@ -5,7 +5,7 @@
 //   X2. A process without extensions runs no turn of a profile that lists one (`requireNone`): it would run unguarded.
 
 import { errorOf, type ToolResultContent } from "@tessera/protocol";
-import type { RegisteredTool, ToolDefinition, ToolInvocation } from "@tessera/tool";
+import type { RegisteredTool, RunFailure, ToolDefinition, ToolInvocation } from "@tessera/tool";
 import type { CallRequest, PlannedCall } from "@tessera/tool/catalog";
 import type { LocalCallOrder } from "@tessera/tool/run";
 import type { Ending } from "../loop/finish-turn.ts";
@@ -28,7 +28,12 @@ export interface ExtensionHost {
   /** Around a call that runs here. `run` takes the arguments that the layers left. */
   aroundToolCall(
     session: TurnSession,
-    call: { readonly order: LocalCallOrder; readonly definition: ToolDefinition | null },
+    call: {
+      readonly order: LocalCallOrder;
+      readonly definition: ToolDefinition | null;
+      /** Told why a layer failed, for operators. */
+      readonly onFailure: (failure: RunFailure) => void;
+    },
     run: (args: unknown) => Promise<ToolResultContent>,
   ): Promise<ToolResultContent>;
   /** Around calls that run elsewhere, before they are committed: with other arguments, refused, or as they are. */

@@ -32,7 +32,7 @@ async function called(layers: number, msOfEach: number) {
     ...{ onFault: () => undefined, foreignOf: (name: string) => ({ name, onStray: () => undefined }) },
   } as unknown as Wrapping;
   const result = await wrapToolCall(wrapping, {
-    ...{ session, order, definition: null },
+    ...{ session, order, definition: null, onFailure: () => undefined },
     run: async () => {
       runs += 1;
       return { status: "success", result: 1, error: null, after_execution: "suspend" };

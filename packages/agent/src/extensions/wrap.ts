@@ -19,9 +19,9 @@ import {
   TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
-import { type RegisteredTool, type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { type RegisteredTool, type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { gateArguments, modelTool, type PlannedCall } from "@tessera/tool/catalog";
-import { type LocalCallOrder, runOwn } from "@tessera/tool/run";
+import { type LocalCallOrder, runOwn, stackOf } from "@tessera/tool/run";
 import { nextCallOf } from "../loop/call-order.ts";
 import { type Ending, endingByText, thoughtCard } from "../loop/finish-turn.ts";
 import { stepsOf } from "../loop/last-step.ts";
@@ -203,6 +203,7 @@ export async function wrapToolCall(
     session: TurnSession;
     order: LocalCallOrder;
     definition: ToolDefinition | null;
+    onFailure: (failure: RunFailure) => void;
     run: (args: unknown) => Promise<ToolResultContent>;
   },
 ): Promise<ToolResultContent> {
@@ -212,7 +213,8 @@ export async function wrapToolCall(
   const stepIndex = stepsOf(cards) - 1;
   const { clock } = session.world;
   const begunAt = clock.monotonicMs();
-  const passed = await wrapCall(wrapping, session, order, stepIndex, async (args) => {
+  const told = { ...wrapping, onFault: tellingFault(wrapping.onFault, call.onFailure) };
+  const passed = await wrapCall(told, session, order, stepIndex, async (args) => {
     if (clock.monotonicMs() - begunAt > CALL_LAYERS_MS_MAX) {
       return refusedCall(order, "the extensions around this call took too long; the tool was not started", {}); // W5
     }
@@ -257,6 +259,14 @@ export async function wrapRemoteCall(
   return {
     draft: { ...rest, effect: "read", after_execution: "suspend", attempts_max: 1, local: true },
     refusal: { ...passed.content, after_execution: "suspend" },
+  };
+}
+
+/** Beside the log: with the call whose layer failed. One that was left out changed nothing. */
+function tellingFault(onFault: Wrapping["onFault"], onFailure: (failure: RunFailure) => void): Wrapping["onFault"] {
+  return (failure) => {
+    onFault(failure);
+    if (failure.layer.onError !== "skip") onFailure({ stack: stackOf(failure.error) });
   };
 }
 

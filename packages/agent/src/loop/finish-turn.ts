@@ -109,17 +109,18 @@ export function endingBySteps(session: TurnSession): Ending {
   };
 }
 
-export async function failTurn(world: LoopWorld, turn: Turn, error: TesseraError): Promise<void> {
-  await finish(world, turn, {
+export async function failTurn(world: LoopWorld, turn: Turn, error: TesseraError, stack?: string): Promise<void> {
+  const ending: Ending = {
     status: "failed",
     step_id: turn.step_id ?? world.ids.mint("step"),
     content: fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
     error_code: error.code,
     error_message: error.message,
-  });
+  };
+  await finish(world, turn, ending, stack);
 }
 
-async function finish(world: LoopWorld, turn: Turn, ending: Ending): Promise<void> {
+async function finish(world: LoopWorld, turn: Turn, ending: Ending, stack?: string): Promise<void> {
   const { kernel, ids } = world;
   const { status, step_id, thought, isThoughtKept, content, error_code, error_message } = ending;
   const cards = thought === undefined || isThoughtKept === true ? [] : [thoughtCard(world, thought, step_id)];
@@ -132,6 +133,7 @@ async function finish(world: LoopWorld, turn: Turn, ending: Ending): Promise<voi
       deliverable: { card_id: ids.mint("card"), content },
       ...(error_code === undefined ? {} : { error_code }),
       ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
+      ...(stack === undefined ? {} : { stack }),
     },
     [stateMessage(turn, world, "idle", {}), stepMessage(turn, ids, step_id, phase)], // F1
   );

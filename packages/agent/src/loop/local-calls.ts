@@ -21,7 +21,7 @@ import {
   TOOL_TIMEOUT_MS,
   type ToolResultContent,
 } from "@tessera/protocol";
-import { type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
+import { type RunFailure, type RunOptions, type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
 import { refusedCall } from "../extensions/wrap.ts";
@@ -39,9 +39,14 @@ export interface CommittedStep {
   readonly committed_at: string;
 }
 
-interface Outcome {
-  readonly tool_call_id: string;
+interface Ran {
   readonly content: ToolResultContent;
+  /** Why it failed, for operators. */
+  readonly stack?: string;
+}
+
+interface Outcome extends Ran {
+  readonly tool_call_id: string;
 }
 
 /** L1. False: the turn is no longer ours. */
@@ -74,7 +79,7 @@ export async function runOpenLocals(session: TurnSession, calls: readonly LocalC
   const ran = await allEnded(
     calls.map(async (call, n) => ({
       tool_call_id: call.tool_call_id,
-      content: await run(session, step, call, definitions[n] ?? null),
+      ...(await run(session, step, call, definitions[n] ?? null)),
     })),
   );
   const open = [...(turn.results ?? []), ...calls];
@@ -103,9 +108,9 @@ export async function runMixedLocals(
     allEnded(
       calls.map(async (call) => {
         const definition = await pinnedDefinition(world, agent.project_id, call);
-        const content = await run(session, step, call, definition);
+        const ran = await run(session, step, call, definition);
         if (session.signal.aborted) return; // L5
-        await report(session, { tool_call_id: call.tool_call_id, content }, outcome.capability);
+        await report(session, { tool_call_id: call.tool_call_id, ...ran }, outcome.capability);
       }),
     ).then(() => null);
   try {
@@ -186,8 +191,7 @@ async function runPlanned(
     created_at: step.committed_at,
   };
   const order: LocalCallOrder = { ...draft, attempt: 1, mode: "run" };
-  const content = await run(session, { step_id: step.step_id, message }, order, tool?.definition ?? null);
-  return { tool_call_id, content };
+  return { tool_call_id, ...(await run(session, { step_id: step.step_id, message }, order, tool?.definition ?? null)) };
 }
 
 async function run(
@@ -195,7 +199,7 @@ async function run(
   step: Pick<LocalCallContext, "step_id" | "message">,
   order: LocalCallOrder,
   definition: ToolDefinition | null,
-): Promise<ToolResultContent> {
+): Promise<Ran> {
   const { turn, world } = session;
   const { channel_id, parent_step_id, trace_id, recursion_depth } = turn;
   const span_id = activeSpanId() ?? turn.span_id;
@@ -217,10 +221,15 @@ async function run(
     instance_key: session.instanceKey,
     ...(session.workdir === null ? {} : { workdir: session.workdir }),
   };
+  let failure: RunFailure | undefined;
+  const onFailure = (told: RunFailure) => {
+    failure = told;
+  };
   const call = (args: unknown) =>
-    runInvocation(world, { ...order, arguments: args }, context, definition, session.signal);
-  const wrapped = world.extensions?.aroundToolCall(session, { order, definition }, call);
-  return await (wrapped ?? call(order.arguments));
+    runInvocation(world, { ...order, arguments: args }, context, definition, { signal: session.signal, onFailure });
+  const wrapped = world.extensions?.aroundToolCall(session, { order, definition, onFailure }, call);
+  const content = await (wrapped ?? call(order.arguments));
+  return failure === undefined ? { content } : { content, stack: (failure as RunFailure).stack };
 }
 
 async function runInvocation(
@@ -228,7 +237,7 @@ async function runInvocation(
   order: LocalCallOrder,
   context: LocalCallContext,
   definition: ToolDefinition | null,
-  signal: AbortSignal,
+  { signal, onFailure }: Required<Pick<RunOptions, "signal" | "onFailure">>,
 ): Promise<ToolResultContent> {
   const policy = definition === null ? null : toolPolicy(definition);
   return await runLocalCall(localInvocation(order, context, definition), {
@@ -241,6 +250,7 @@ async function runInvocation(
     signal,
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
     onProgress: (update) => world.onProgress?.(order.tool_call_id, update),
+    onFailure,
   });
 }
 
@@ -300,14 +310,14 @@ async function storedResults({ world, turn }: TurnSession, step_id: string) {
 /** L6 */
 async function report(
   session: Pick<TurnSession, "world" | "turn" | "signal">,
-  { tool_call_id, content }: Outcome,
+  { tool_call_id, ...ran }: Outcome,
   capability: string,
 ): Promise<void> {
   const { world, turn, signal } = session;
   const { clock, onWarning } = world;
   const { outcome } = await reportPatiently(
-    { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId(), content },
-    { port: world.kernel, clock, signal, onWarning, afterExecution: content.after_execution },
+    { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId(), ...ran },
+    { port: world.kernel, clock, signal, onWarning, afterExecution: ran.content.after_execution },
   );
   if (outcome?.outcome === "rejected") onWarning(`the result of ${tool_call_id} was not taken: ${outcome.code}`);
 }

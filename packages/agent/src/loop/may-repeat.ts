@@ -5,6 +5,7 @@
 //   M2. The name that the call was taken under counts: a worker that goes on under another one has lost it.
 
 import { askPatiently, type Clock, type Kernel } from "@tessera/kernel";
+import type { RunFailure } from "@tessera/tool";
 
 /** False: the call was given to somebody else while it paused, has ended, or is no longer wanted. */
 export function mayRepeat(
@@ -16,11 +17,12 @@ export function mayRepeat(
   },
   call: { readonly project_id: string; readonly tool_call_id: string },
   signal: AbortSignal,
-): (attempt: number) => Promise<boolean> {
+): (attempt: number, failure?: RunFailure) => Promise<boolean> {
   const { kernel, clock, onWarning } = world;
   const worker_id = world.workerId(); // M2
-  return async (attempt) => {
-    const answer = await askPatiently(() => kernel.repeatCall({ ...call, worker_id, attempt }), {
+  return async (attempt, failure) => {
+    const order = { ...call, worker_id, attempt, ...(failure === undefined ? {} : { stack: failure.stack }) };
+    const answer = await askPatiently(() => kernel.repeatCall(order), {
       clock,
       signal,
       onFailure: (error) =>

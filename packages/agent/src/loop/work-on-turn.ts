@@ -7,6 +7,7 @@
 
 import { isStorageError, unwatched } from "@tessera/kernel";
 import { errorOf, TesseraError } from "@tessera/protocol";
+import { stackOf } from "@tessera/tool/run";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { nextCallOf } from "./call-order.ts";
 import { type Ending, endingByMind, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
@@ -111,12 +112,20 @@ export function stillInDoubt(agentId: string): TesseraError {
   );
 }
 
-/** What the store could not do may be done later; everything else ends the turn, with a code and without a stack. */
+/** What the store could not do may be done later; everything else ends the turn, with a code. The stack is for operators. */
 async function failOrThrow(world: LoopWorld, turn: Turn, error: unknown): Promise<void> {
   if (isStorageError(error)) throw error;
-  if (!TesseraError.is(error)) world.onWarning(`turn ${turn.agent_turn_id} failed: ${String(error)}`);
-  const told = TesseraError.is(error)
-    ? error
-    : new TesseraError("internal_error", "the worker failed while it ran the turn");
-  await failTurn(world, turn, told);
+  if (TesseraError.is(error)) {
+    // What an extension threw is in the log already. Whatever else is behind a code of ours may hold what nobody should see.
+    const isExtension = error.code === "extension_failed" || error.code === "E_EXT_LOAD";
+    return await failTurn(
+      world,
+      turn,
+      error,
+      isExtension && error.cause !== undefined ? stackOf(error.cause) : undefined,
+    );
+  }
+  const stack = stackOf(error);
+  world.onWarning(`turn ${turn.agent_turn_id} failed: ${stack}`);
+  await failTurn(world, turn, new TesseraError("internal_error", "the worker failed while it ran the turn"), stack);
 }

@@ -26,9 +26,9 @@ import {
   TOOL_TIMEOUT_MS,
   type ToolResultContent,
 } from "@tessera/protocol";
-import { type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { type PlannedCall, planCalls } from "@tessera/tool/catalog";
-import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
+import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall, stackOf } from "@tessera/tool/run";
 import { requireNone } from "../extensions/extension-host.ts";
 import { mayRepeat } from "../loop/may-repeat.ts";
 import { profileIn } from "../loop/turn-session.ts";
@@ -46,6 +46,8 @@ type Wanted = {
   readonly message_id?: string;
 };
 type Run = UiWorld & { readonly signal: AbortSignal };
+/** What a call gave, and why it failed, for operators. */
+type Ran = { readonly content: ToolResultContent; readonly stack?: string };
 
 /** Marks the card of a call that was refused before anything ran. */
 const REFUSED_KEY = "ui_refused";
@@ -70,8 +72,9 @@ export async function workOnUiTurn(
   } catch (error) {
     if (watch.signal.aborted) return; // T2
     if (isStorageError(error)) throw error;
-    world.onWarning(`the action of ${agent.agent_id} failed: ${String(error)}`);
-    await finishWithout(world, turn, "internal_error", "the worker failed while it ran the action");
+    const stack = stackOf(error);
+    world.onWarning(`the action of ${agent.agent_id} failed: ${stack}`);
+    await finishWithout(world, turn, "internal_error", "the worker failed while it ran the action", stack);
   } finally {
     watch.release();
   }
@@ -140,16 +143,10 @@ async function begin(world: Run, turn: Turn, wanted: Wanted): Promise<void> {
     ...(outcome.committed_at === undefined ? {} : { created_at: outcome.committed_at }),
   };
   const definition = tool?.definition ?? null;
-  const content =
-    refusal ??
-    (await run(
-      world,
-      turn,
-      orderOf({ ...planned, draft: { ...draft, tool_call_id } }),
-      { step_id, message },
-      definition,
-    ));
-  await apply(world, turn, step_id, tool_call_id, content);
+  const order = orderOf({ ...planned, draft: { ...draft, tool_call_id } });
+  const ran =
+    refusal === undefined ? await run(world, turn, order, { step_id, message }, definition) : { content: refusal };
+  await apply(world, turn, step_id, { tool_call_id, ...ran });
 }
 
 /** A local call whose worker was lost, given again with what its effect allows. */
@@ -167,8 +164,8 @@ async function runAgain(world: Run, turn: Turn, [call]: readonly LocalCall[]): P
   const { tool_name, tool_digest } = call;
   const row =
     tool_digest === null ? null : await world.kernel.reads.toolByDigest(turn.project_id, tool_name, tool_digest);
-  const content = await run(world, turn, call, { step_id, message }, row as ToolDefinition | null);
-  await apply(world, turn, step_id, call.tool_call_id, content);
+  const ran = await run(world, turn, call, { step_id, message }, row as ToolDefinition | null);
+  await apply(world, turn, step_id, { tool_call_id: call.tool_call_id, ...ran });
 }
 
 async function run(
@@ -177,7 +174,7 @@ async function run(
   order: LocalCallOrder,
   step: Pick<LocalCallContext, "step_id" | "message">,
   definition: ToolDefinition | null,
-): Promise<ToolResultContent> {
+): Promise<Ran> {
   const { kernel, clock, signal } = world;
   const { project_id, agent_id, agent_turn_id, turn_epoch, channel_id, trace_id, span_id } = turn;
   const { parent_step_id, recursion_depth } = turn;
@@ -187,7 +184,8 @@ async function run(
   const context: LocalCallContext = { project_id, agent_id, agent_turn_id, turn_epoch, ...lineage, ...step, ...who };
   const policy = definition === null ? null : toolPolicy(definition);
   const caller = { ...context, tool_call_id: order.tool_call_id };
-  return await runLocalCall(localInvocation(order, context, definition), {
+  let failure: RunFailure | undefined;
+  const content = await runLocalCall(localInvocation(order, context, definition), {
     runner: world.runner,
     clock,
     attemptsMax: policy?.attempts_max ?? 1,
@@ -198,12 +196,16 @@ async function run(
     runtime: createAgentRuntime({ kernel, clock, caller, signal }),
     ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
     onProgress: (update) => world.onProgress?.(order.tool_call_id, update),
+    onFailure: (told) => {
+      failure = told;
+    },
   });
+  return failure === undefined ? { content } : { content, stack: (failure as RunFailure).stack };
 }
 
-async function apply(world: Run, turn: Turn, step_id: string, tool_call_id: string, content: ToolResultContent) {
+async function apply(world: Run, turn: Turn, step_id: string, result: Ran & { readonly tool_call_id: string }) {
   if (world.signal.aborted) return; // the lease lapses and the tool's effect decides
-  const outcome = await world.kernel.applyResults({ ...turn, step_id, results: [{ tool_call_id, content }] });
+  const outcome = await world.kernel.applyResults({ ...turn, step_id, results: [result] });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "stale_epoch") return; // T2
     throw errorOf(outcome.code, "the result of the action could not be applied");
@@ -225,12 +227,24 @@ async function finishWith(world: UiWorld, turn: Turn, cards: readonly CardDocume
 }
 
 /** The action ended and no tool ran. */
-async function finishWithout(world: UiWorld, turn: Turn, code: ErrorCode, message: string): Promise<void> {
-  await finish(world, turn, { status: "rejected", error_code: code, error: message }, null);
+async function finishWithout(
+  world: UiWorld,
+  turn: Turn,
+  code: ErrorCode,
+  message: string,
+  stack?: string,
+): Promise<void> {
+  await finish(world, turn, { status: "rejected", error_code: code, error: message }, null, stack);
 }
 
 /** T3 */
-async function finish(world: UiWorld, turn: Turn, ack: UiAck, content: ToolResultContent | null): Promise<void> {
+async function finish(
+  world: UiWorld,
+  turn: Turn,
+  ack: UiAck,
+  content: ToolResultContent | null,
+  stack?: string,
+): Promise<void> {
   const wanted = wantedOf(turn);
   const data = { status: content?.status ?? "failed", result: content?.result ?? null, error: content?.error ?? null };
   const message = wanted === null ? [] : [ackMessage({ ...turn, ...wanted }, ack, world.ids)];
@@ -241,6 +255,7 @@ async function finish(world: UiWorld, turn: Turn, ack: UiAck, content: ToolResul
       deliverable: { card_id: world.ids.mint("card"), content: { data: { ...data, ui_ack: { ...ack } } } as never },
       ...(ack.error_code === undefined ? {} : { error_code: ack.error_code }),
       ...(ack.error === undefined ? {} : { error_message: ack.error }),
+      ...(stack === undefined ? {} : { stack }),
     },
     message,
   );

@@ -1,17 +1,12 @@
 // Runs the tool of an opened call and takes the call to its end (the kernel's workOnCall). The same for a command from the bus
 // and a claim over HTTP.
 
-import { type CallEnd, type OpenedCall, type WorkOnCallOptions, workOnCall } from "@tessera/kernel";
-import {
-  buildErrorResultFromException,
-  isJsonObject,
-  readCallerFacts,
-  TesseraError,
-  type ToolResultContent,
-} from "@tessera/protocol";
-import type { RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
+import { type CallEnd, type OpenedCall, type WorkedCall, type WorkOnCallOptions, workOnCall } from "@tessera/kernel";
+import { buildErrorResultFromException, isJsonObject, readCallerFacts, TesseraError } from "@tessera/protocol";
+import type { RunFailure, RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
+import { stackOf } from "@tessera/tool/run";
 
-export interface RunCallOptions extends Omit<RunOptions, "signal">, WorkOnCallOptions {
+export interface RunCallOptions extends Omit<RunOptions, "signal" | "onFailure">, WorkOnCallOptions {
   readonly runner: ToolRunner;
 }
 
@@ -19,18 +14,25 @@ export async function runCall(call: OpenedCall, options: RunCallOptions): Promis
   return await workOnCall(call, options, async (signal) => await runTool(call, signal, options));
 }
 
-async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOptions): Promise<ToolResultContent> {
+async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOptions): Promise<WorkedCall> {
   if (call.tool_name === "" || !isJsonObject(call.arguments)) {
     const invalid = new TesseraError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
-    return { ...buildErrorResultFromException(invalid), after_execution: call.after_execution };
+    return { content: { ...buildErrorResultFromException(invalid), after_execution: call.after_execution } };
   }
   try {
     const invocation = { ...call, ...readCallerFacts(call.call_metadata) } as ToolInvocation;
-    return await options.runner.run(invocation, { ...options, signal });
+    let failure: RunFailure | undefined;
+    const onFailure = (told: RunFailure) => {
+      failure = told;
+    };
+    const content = await options.runner.run(invocation, { ...options, signal, onFailure });
+    return { content, stack: failure?.stack };
   } catch (error) {
     // A runner answers for everything a tool can do; this is a fault of the host itself.
-    options.onWarning(`running ${call.tool_name} failed: ${String(error)}`);
+    const stack = stackOf(error);
+    options.onWarning(`running ${call.tool_name} failed: ${stack}`);
     const internal = new TesseraError("internal_error", "the executor failed while it ran the tool");
-    return { ...buildErrorResultFromException(internal), after_execution: call.after_execution };
+    const content = { ...buildErrorResultFromException(internal), after_execution: call.after_execution };
+    return { content, stack };
   }
 }

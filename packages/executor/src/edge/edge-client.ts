@@ -101,8 +101,10 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
       return rejectedBy(answer) ?? { outcome: "accepted", tool_result_card_id: id };
     },
     async report(request) {
-      const { content, tool_result_card_id, status, after_execution, author_id, function_name } = request;
-      const body = { ...(content ?? { tool_result_card_id, status, after_execution }), author_id, function_name };
+      const { content, tool_result_card_id, status, after_execution, ...claims } = request;
+      const { author_id, function_name, stack } = claims;
+      const said = content ?? { tool_result_card_id, status, after_execution };
+      const body = { ...said, author_id, function_name, stack };
       const answer = await post(callPath(request, "report"), body, capability(request));
       return rejectedBy(answer) ?? (answer.body as unknown as ReportOutcome);
     },

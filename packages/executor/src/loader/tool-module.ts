@@ -17,7 +17,7 @@ import { createRequire, getCompileCacheDir } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS, TesseraError } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
-import { runForeign, stackOf } from "@tessera/tool/run";
+import { placeOf, runForeign, type SourcePlace, stackOf } from "@tessera/tool/run";
 import { createJiti } from "jiti";
 import { findEntry } from "./entry-path.ts";
 import { createReloadingJiti, keepLoaded } from "./reloading-jiti.ts";
@@ -49,7 +49,7 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
     return { file, ...readExports(namespace, name) };
   } catch (error) {
     if (TesseraError.is(error)) throw error;
-    throw unusable(name, `has exports that cannot be read: ${messageOf(error)}`); // a getter or a proxy threw
+    throw unusable(name, `has exports that cannot be read: ${messageOf(error)}`, { cause: error }); // a getter or a proxy threw
   }
 }
 
@@ -80,7 +80,8 @@ export async function importModule(file: string, options: LoadOptions): Promise<
       onWarning(`${name} left a failure behind that nobody awaited: ${stackOf(error)}`);
     return await runForeign({ name, onStray }, () => jiti.import(file)); // T5
   } catch (error) {
-    throw unusable(relative(options.root, file), `cannot be loaded: ${withPlace(messageOf(error), options.root)}`);
+    const why = `cannot be loaded: ${withPlace(messageOf(error), placeOf(error), options.root)}`;
+    throw unusable(relative(options.root, file), why, { cause: error });
   }
 }
 
@@ -127,7 +128,7 @@ function readExports(namespace: unknown, entry: string): Omit<ToolModule, "file"
   const source = sourceOf(namespace, "handlers");
   if (source === undefined) {
     const found = typeof namespace === "object" && namespace !== null ? Object.keys(namespace) : [];
-    throw unusable(entry, `exports no "handlers"; it exports ${listOf(found)}`, { found });
+    throw unusable(entry, `exports no "handlers"; it exports ${listOf(found)}`, { details: { found } });
   }
   return {
     handlers: functionsOf<ToolHandler>(member(source, "handlers"), entry, "handlers"),
@@ -174,21 +175,25 @@ export function requireExports(
   const missing = expected.filter((name) => !found.includes(name));
   if (missing.length > 0) {
     const text = `has no handler for ${listOf(missing)}; its handlers are ${listOf(found)}, the resource declares ${listOf(expected)}`;
-    throw unusable(entry, text, { missing, found, expected });
+    throw unusable(entry, text, { details: { missing, found, expected } });
   }
   const reconcilers = [...module.reconcilers];
   const unanswered = declared.filter(({ name, canReconcile }) => canReconcile && !reconcilers.includes(name));
   if (unanswered.length > 0) {
     const names = unanswered.map(({ name }) => name);
     throw unusable(entry, `declares reconcile for ${listOf(names)} and exports no such reconcilers`, {
-      missing: names,
+      details: { missing: names },
     });
   }
 }
 
-export function unusable(entry: string, why: string, details: Readonly<Record<string, unknown>> = {}): TesseraError {
+export function unusable(
+  entry: string,
+  why: string,
+  { details = {}, cause }: { readonly details?: Readonly<Record<string, unknown>>; readonly cause?: unknown } = {},
+): TesseraError {
   const message = cutMessage(`the module ${entry} ${why}`, ERROR_MESSAGE_CHARS_MAX);
-  return errorOf("E_CONFIG_SCHEMA_INVALID", message, { details: { entry, ...details } }); // T3
+  return errorOf("E_CONFIG_SCHEMA_INVALID", message, { details: { entry, ...details }, cause }); // T3
 }
 
 const NAMES_SHOWN_MAX = 20;
@@ -199,14 +204,17 @@ function listOf(names: readonly string[]): string {
   return names.length > NAMES_SHOWN_MAX ? `${shown} and ${names.length - NAMES_SHOWN_MAX} more` : shown;
 }
 
-/** jiti says the place of a syntax error on a second line, with columns that count from 0. */
-function withPlace(message: string, root: string): string {
-  return message.replace(
-    /\s*\n\s*(\/\S+|[A-Z]:\S+):(\d+):(\d+)\s*$/,
-    (_, file: string, line: string, column: string) => {
-      return ` (${relative(root, file)}:${line}:${Number(column) + 1})`;
-    },
-  );
+/** Where it is: jiti says the place of a syntax error on a second line, with columns that count from 0; what a module throws
+ *  has a stack. */
+function withPlace(message: string, thrownAt: SourcePlace | null, root: string): string {
+  const said = /\s*\n\s*(\/\S+|[A-Z]:\S+):(\d+):(\d+)\s*$/.exec(message);
+  if (said !== null) {
+    const [, file = "", line, column] = said;
+    return `${message.slice(0, said.index)} (${relative(root, file)}:${line}:${Number(column) + 1})`;
+  }
+  if (thrownAt === null) return message;
+  const { file, line, column } = thrownAt;
+  return `${message} (${relative(root, file)}:${line}:${column})`;
 }
 
 function messageOf(error: unknown): string {

@@ -1,8 +1,12 @@
 // Reads what a child says about an executed call. The child's code is not the host's: every field is checked.
 
-import { isErrorCode, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { cutMessage, isErrorCode, isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { ToolCallResultError } from "@tessera/tool";
-import type { ExecutedCall } from "@tessera/tool/run";
+import type { ExecutedCall, FailureStack, ThrownFailure } from "@tessera/tool/run";
+
+/** As much as a child makes of it (failure-stack.ts). */
+const STACK_PIECES_MAX = 128;
+const STACK_PIECE_CHARS_MAX = 4_000;
 
 /** The call as the child reported it, or null when that is no executed call. Values have passed the JSON gate. */
 export function readExecuted(value: unknown): ExecutedCall | null {
@@ -18,6 +22,19 @@ export function readExecuted(value: unknown): ExecutedCall | null {
     error: readError(error, error.message),
     ...(isJsonObject(wire) ? { wire: readWire(wire) } : {}),
   };
+}
+
+/** Why the call failed, or undefined when nothing that can be shown was said about it. */
+export function readFailure(value: unknown): ThrownFailure | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const stack = readStack(value.stack);
+  return stack.length === 0 ? undefined : { stack, isMeant: value.isMeant === true };
+}
+
+export function readStack(value: unknown): FailureStack {
+  if (!Array.isArray(value)) return [];
+  const pieces = value.filter((piece) => typeof piece === "string").slice(0, STACK_PIECES_MAX);
+  return pieces.map((piece) => cutMessage(piece, STACK_PIECE_CHARS_MAX));
 }
 
 function readError(error: JsonObject, message: string): ToolCallResultError {

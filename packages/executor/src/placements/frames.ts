@@ -7,6 +7,7 @@
 
 import { ENVELOPE_DEPTH_EXTRA, JSON_DEPTH_MAX, JSON_KEYS_MAX, parseJson } from "@tessera/protocol";
 import type { ToolInvocation, ToolLogEntry } from "@tessera/tool";
+import type { FailureStack, ThrownFailure } from "@tessera/tool/run";
 
 const MIB = 1024 * 1024;
 /** A result is at most a card (1 MiB); as much again for a message with everything escaped. */
@@ -47,10 +48,12 @@ export type RuntimeMethod = (typeof RUNTIME_METHODS)[number];
 
 export type FromChild =
   | { readonly type: "ready"; readonly handlers: readonly string[]; readonly reconcilers: readonly string[] }
-  | { readonly type: "unusable"; readonly message: string }
+  | { readonly type: "unusable"; readonly message: string; readonly stack: FailureStack }
   | { readonly type: "started"; readonly call: number }
   | { readonly type: "log"; readonly call: number; readonly level: ToolLogEntry["level"]; readonly message: string }
   | { readonly type: "progress"; readonly call: number; readonly update: unknown }
+  /** Something that nobody caught is about to end the process. */
+  | { readonly type: "uncaught"; readonly call: number; readonly stack: FailureStack }
   /** The tool read a variable that it does not see. */
   | { readonly type: "missing_variable"; readonly call: number; readonly name: string }
   | {
@@ -64,6 +67,8 @@ export type FromChild =
       readonly type: "settled";
       readonly call: number;
       readonly executed: unknown;
+      /** What the handler threw. */
+      readonly failure?: ThrownFailure;
       /** The handler changed what every later call would see: do not use this child again. */
       readonly retire: boolean;
     }

@@ -19,9 +19,12 @@ import {
   type ExecutedCall,
   executeHandler,
   type ForeignCode,
+  failureOf,
+  failureStack,
   ownApi,
   runForeign,
   runOwn,
+  type ThrownFailure,
   type ToolFunctions,
 } from "@tessera/tool/run";
 import type { RunEnd } from "./run-end.ts";
@@ -62,6 +65,11 @@ export function runInline(clock: Clock, call: InlineCall): RunEnd | Promise<RunE
       onStrayOfRun(error);
     },
   };
+  let failure: ThrownFailure | undefined;
+  const ended = (executed: ExecutedCall): RunEnd => {
+    if (signal.aborted) return { kind: "canceled" };
+    return { kind: "executed", executed, ...(failure === undefined ? {} : { failure }) };
+  };
   const executed = executeHandler({
     code: foreignFunctions(call.code, foreign),
     ctx: buildToolContext(invocation, new InlineParts(call, abort.signal)),
@@ -70,16 +78,19 @@ export function runInline(clock: Clock, call: InlineCall): RunEnd | Promise<RunE
     errorMessageLimit: policy.error_message_limit,
     mode: invocation.mode,
     idempotencyKey: invocation.idempotency_key,
+    onThrown: (thrown) => {
+      failure = failureOf(thrown);
+    },
   });
-  if (!(executed instanceof Promise)) return endOf(executed, signal); // J4
+  if (!(executed instanceof Promise)) return ended(executed); // J4
   const { promise: strayed, resolve } = Promise.withResolvers<RunEnd>();
   onStrayOfRun = (error) => {
     const { message } = describeThrown(error, policy.error_message_limit).error;
     const why = `its code failed outside of the handler: ${message}`;
     abort.abort(new Error("the tool's code failed outside of the handler"));
-    resolve({ kind: "crashed", detail: { why } }); // J5
+    resolve({ kind: "crashed", detail: { why }, stack: failureStack(error) }); // J5
   };
-  return cutShort(clock, call, abort, [executed.then((result) => endOf(result, signal)), strayed]);
+  return cutShort(clock, call, abort, [executed.then(ended), strayed]);
 }
 
 function foreignFunctions(code: ToolFunctions, foreign: ForeignCode): ToolFunctions {
@@ -127,10 +138,6 @@ async function cutShort(
   closing.removeEventListener("abort", onClosing);
   for (const timer of timers) timer.cancel();
   return end;
-}
-
-function endOf(executed: ExecutedCall, signal: AbortSignal): RunEnd {
-  return signal.aborted ? { kind: "canceled" } : { kind: "executed", executed };
 }
 
 class InlineParts {

@@ -3,7 +3,8 @@
 //   H1. Nothing but frames is written to the host's pipe, and synchronously: what was sent has arrived even if the
 //       handler ends the process in the next line.
 //   H2. `started` is written before the handler is called (frames.ts, F3).
-//   H3. An error that nobody caught ends the process, as Node does it: the host turns that into the call's end.
+//   H3. An error that nobody caught ends the process, as Node does it: the host turns that into the call's end. Its stack is
+//       told before. Stacks are deep enough to reach the tool's own code through a library.
 //   H4. What one call leaves behind in globals is seen by later calls of the same tool and project, never by anybody
 //       else. A handler that changed a built-in prototype is not given another call.
 //   H5. A call is settled after what it printed has left this process, so that a flood is its own and not the next call's.
@@ -16,7 +17,15 @@ import { flushCompileCache, syncBuiltinESMExports } from "node:module";
 import { Socket } from "node:net";
 import { dirname, extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { buildToolContext, createCallLogger, executeHandler } from "@tessera/tool/run";
+import { TesseraError } from "@tessera/protocol";
+import {
+  buildToolContext,
+  createCallLogger,
+  executeHandler,
+  failureOf,
+  failureStack,
+  type ThrownFailure,
+} from "@tessera/tool/run";
 import { loadToolModule, type ToolModule } from "../loader/tool-module.ts";
 import { writeAll, writeOutputSynchronously } from "./child-output.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
@@ -31,6 +40,11 @@ const watchdog = new URL(`./isolated-watchdog${extname(import.meta.url)}`, impor
 new Worker(watchdog, { workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
 
 writeOutputSynchronously(); // H5
+
+Error.stackTraceLimit = 30; // H3
+process.on("uncaughtExceptionMonitor", (error) => {
+  if (current !== null) send({ type: "uncaught", call: current.call, stack: failureStack(error) });
+});
 
 const PROTOTYPES = [Object, Array, Function, String, Number, Boolean, Promise, Map, Set, Date, RegExp, Error].map(
   ({ prototype }) => prototype as object,
@@ -86,6 +100,7 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
   const reconcile = module.reconcilers.get(run.export_name);
   const keysBefore = builtinKeys();
   const workBefore = openWork();
+  let failure: ThrownFailure | undefined;
   send({ type: "started", call }); // H2
   const executed = await executeHandler({
     code: {
@@ -98,10 +113,14 @@ async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
     errorMessageLimit: run.error_message_limit,
     mode: invocation.mode,
     idempotencyKey: invocation.idempotency_key,
+    onThrown: (thrown) => {
+      failure = failureOf(thrown);
+    },
   });
   runtime.close();
   current = null;
-  send({ type: "settled", call, executed, retire: builtinKeys() !== keysBefore }); // H4
+  const why = failure === undefined ? {} : { failure };
+  send({ type: "settled", call, executed, ...why, retire: builtinKeys() !== keysBefore }); // H4
   await new Promise((resolve) => setImmediate(resolve));
   send({ type: "rested", call, retire: hasMore(openWork(), workBefore) }); // H6
 }
@@ -154,6 +173,9 @@ try {
   send({ type: "ready", handlers: [...module.handlers.keys()], reconcilers: [...module.reconcilers.keys()] });
   flushCompileCache(); // now, because this process ends by a kill more often than not
 } catch (error) {
-  send({ type: "unusable", message: error instanceof Error ? error.message : String(error) });
+  // A refusal of ours says what is wrong; what the module threw is behind it.
+  const thrown = TesseraError.is(error) ? error.cause : error;
+  const stack = thrown === undefined ? [] : failureStack(thrown);
+  send({ type: "unusable", message: error instanceof Error ? error.message : String(error), stack });
   process.exit(1);
 }

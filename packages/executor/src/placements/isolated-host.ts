@@ -128,7 +128,10 @@ export function createIsolatedHost(options: IsolatedHostOptions): IsolatedHost {
       const loaded = await takeLoaded(host, request, limits.inspectMs);
       if (loaded.kind === "refused") {
         if (path !== undefined) drop({ entry, path });
-        throw errorOf("E_CONFIG_SCHEMA_INVALID", loaded.message, { details: { entry } });
+        const { message, stack } = loaded;
+        // The child is gone, and what it threw with it: its stack stands for it.
+        const cause = stack === undefined ? undefined : Object.assign(new Error(message), { stack: stack.join("\n") });
+        throw errorOf("E_CONFIG_SCHEMA_INVALID", message, { details: { entry }, cause });
       }
       pool.giveBack(loaded.child, true);
       const { handlers, reconcilers } = loaded.ready;
@@ -190,7 +193,9 @@ async function runOnce(host: Host, call: IsolatedCall, code: Code, isFresh: bool
   }
   host.pool.crashLoopOf({ entry, ...code }).succeeded(); // I4
   host.pool.giveBack(child, !end.retire);
-  return signal.aborted ? { kind: "canceled" } : { kind: "executed", executed: end.executed };
+  if (signal.aborted) return { kind: "canceled" };
+  const { executed, failure } = end;
+  return { kind: "executed", executed, ...(failure === undefined ? {} : { failure }) };
 }
 
 /** What the host did to a run that would not end by itself. */
@@ -237,7 +242,7 @@ function afterDeath(
   if (!end.hasStarted) return null;
   host.onWarning(`${call.invocation.tool_name}: ${end.exit.text}`);
   if (end.exit.why === "output") return { kind: "flooded", bytesMax: host.limits.outputBytesMax };
-  return { kind: "crashed", detail: exitDetail(end.exit) };
+  return { kind: "crashed", detail: exitDetail(end.exit), ...(end.stack.length === 0 ? {} : { stack: end.stack }) };
 }
 
 type Loaded =
@@ -266,7 +271,10 @@ async function takeLoaded(host: Host, request: PoolRequest, limitMs: number): Pr
   host.pool.giveBack(child, false);
   host.pool.crashLoopOf(request).crashed();
   await child.worker.gone;
-  if (ready.kind === "unusable") return refused("internal_error", ready.message, false);
+  if (ready.kind === "unusable") {
+    const { message, stack } = ready;
+    return { ...refused("internal_error", message, false), ...(stack.length === 0 ? {} : { stack }) };
+  }
   const why = isLate ? `its module was not loaded within ${limitMs} ms` : ready.exit.text;
   host.onWarning(`${request.entry}: ${why}`);
   return refused("tool_crashed", `the tool could not be started: ${why}`, true);

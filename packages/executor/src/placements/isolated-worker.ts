@@ -9,8 +9,8 @@
 import type { Clock } from "@tessera/kernel/ports";
 import { gateJson } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolProgress } from "@tessera/tool";
-import { type ExecutedCall, PROGRESS_UPDATES_MAX } from "@tessera/tool/run";
-import { readExecuted } from "./executed-frame.ts";
+import { type ExecutedCall, type FailureStack, PROGRESS_UPDATES_MAX, type ThrownFailure } from "@tessera/tool/run";
+import { readExecuted, readFailure, readStack } from "./executed-frame.ts";
 import {
   type ChildRun,
   decodeDates,
@@ -31,12 +31,23 @@ import { createOutputLines } from "./output-lines.ts";
 
 export type WorkerReady =
   | { readonly kind: "ready"; readonly handlers: readonly string[]; readonly reconcilers: readonly string[] }
-  | { readonly kind: "unusable"; readonly message: string }
+  | { readonly kind: "unusable"; readonly message: string; readonly stack: FailureStack }
   | { readonly kind: "died"; readonly exit: ProcessExit };
 
 export type WorkerEnd =
-  | { readonly kind: "settled"; readonly executed: ExecutedCall; readonly retire: boolean }
-  | { readonly kind: "died"; readonly exit: ProcessExit; readonly hasStarted: boolean };
+  | {
+      readonly kind: "settled";
+      readonly executed: ExecutedCall;
+      readonly failure: ThrownFailure | undefined;
+      readonly retire: boolean;
+    }
+  | {
+      readonly kind: "died";
+      readonly exit: ProcessExit;
+      readonly hasStarted: boolean;
+      /** Of what nobody caught; empty where it ended in another way. */
+      readonly stack: FailureStack;
+    };
 
 export interface WorkerHooks {
   readonly onLog: (level: ToolLogEntry["level"], message: string) => void;
@@ -74,6 +85,7 @@ interface CurrentRun {
   readonly call: number;
   readonly hooks: WorkerHooks;
   hasStarted: boolean;
+  uncaught: FailureStack;
   asksOpen: number;
   updatesLeft: number;
   settle(end: WorkerEnd): void;
@@ -91,8 +103,9 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
     onOutput: (stream, chunk) => output[stream].push(chunk),
     onFrame(frame) {
       if (frame.type === "ready") answerReady(readyOf(frame));
-      else if (frame.type === "unusable") answerReady({ kind: "unusable", message: String(frame.message) });
-      else if (current !== null && frame.call === current.call) take(frame, current); // V1
+      else if (frame.type === "unusable") {
+        answerReady({ kind: "unusable", message: String(frame.message), stack: readStack(frame.stack) });
+      } else if (current !== null && frame.call === current.call) take(frame, current); // V1
     },
   });
 
@@ -105,6 +118,9 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
         return run.hooks.onLog(levelOf(frame.level), String(frame.message));
       case "progress":
         return progress(frame.update, run);
+      case "uncaught":
+        run.uncaught = readStack(frame.stack);
+        return;
       case "missing_variable":
         return run.hooks.onMissingVariable(String(frame.name).slice(0, VARIABLE_CHARS_MAX));
       case "ask":
@@ -113,7 +129,10 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
         const executed = readExecuted(frame.executed);
         if (executed === null)
           void child.kill("protocol"); // V2
-        else run.settle({ kind: "settled", executed, retire: frame.retire === true });
+        else {
+          const failure = executed.status === "error" ? readFailure(frame.failure) : undefined;
+          run.settle({ kind: "settled", executed, failure, retire: frame.retire === true });
+        }
         return;
       }
       case "rested":
@@ -153,6 +172,7 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
         call,
         hooks,
         hasStarted: false,
+        uncaught: [],
         asksOpen: 0,
         updatesLeft: PROGRESS_UPDATES_MAX,
         settle,
@@ -160,7 +180,7 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
       };
       current = run;
       const died = child.gone.then(
-        (exit): WorkerEnd => ({ kind: "died", exit, hasStarted: run.hasStarted }), // V3
+        (exit): WorkerEnd => ({ kind: "died", exit, hasStarted: run.hasStarted, stack: run.uncaught }), // V3
       );
       child.send({ type: "run", run: { ...given, call, has_runtime: hooks.runtime !== null } });
       const end = await Promise.race([settled, died]);

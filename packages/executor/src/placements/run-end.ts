@@ -2,13 +2,22 @@
 //
 //   N1. The same end gives the same content, wherever the tool ran.
 //   N2. Secrets are masked here, before the content is built, in the one place that every run passes.
+//   N3. The stack of what went wrong is for operators, and no part of the content.
 
-import type { AfterExecution, ErrorCode, ToolResultContent } from "@tessera/protocol";
+import {
+  type AfterExecution,
+  cutMessage,
+  type ErrorCode,
+  STACK_CHARS_MAX,
+  type ToolResultContent,
+} from "@tessera/protocol";
 import type { JsonObject, ToolPolicy } from "@tessera/tool";
 import {
   canceledContent,
   crashContent,
   type ExecutedCall,
+  type FailureStack,
+  type ThrownFailure,
   timeoutContent,
   toResultContent,
   unknownOutcomeContent,
@@ -16,15 +25,21 @@ import {
 import type { SecretMask } from "../secrets/secret-mask.ts";
 
 export type RunEnd =
-  | { readonly kind: "executed"; readonly executed: ExecutedCall }
+  | { readonly kind: "executed"; readonly executed: ExecutedCall; readonly failure?: ThrownFailure }
   | { readonly kind: "timeout" }
   | { readonly kind: "canceled" }
-  /** The process ended while the handler ran. */
-  | { readonly kind: "crashed"; readonly detail: JsonObject }
+  /** The process ended while the handler ran; what ended it is in the log already, where it is known. */
+  | { readonly kind: "crashed"; readonly detail: JsonObject; readonly stack?: FailureStack }
   /** It printed more than it may, and was ended while the handler ran. */
   | { readonly kind: "flooded"; readonly bytesMax: number }
   /** The handler was not called. */
-  | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string; readonly retryable: boolean };
+  | {
+      readonly kind: "refused";
+      readonly code: ErrorCode;
+      readonly message: string;
+      readonly retryable: boolean;
+      readonly stack?: FailureStack;
+    };
 
 export interface EndOptions {
   readonly policy: ToolPolicy;
@@ -56,6 +71,28 @@ export function contentOfEnd(end: RunEnd, options: EndOptions): ToolResultConten
     case "refused":
       return toResultContent(errorCall(end.code, mask.text(end.message), end.retryable, options), content);
   }
+}
+
+export interface EndFailure {
+  readonly stack: string;
+  /** How much it is to an operator who did not ask; null: the log has it already. */
+  readonly level: "error" | "debug" | null;
+}
+
+/** N2, N3. Null: nothing is known of the code that failed. */
+export function failureOfEnd(end: RunEnd, mask: SecretMask): EndFailure | null {
+  if (end.kind === "executed" && end.failure !== undefined) {
+    const { stack, isMeant } = end.failure;
+    return { stack: shownStack(stack, mask), level: isMeant ? "debug" : "error" };
+  }
+  if (end.kind !== "crashed" && end.kind !== "refused") return null;
+  if (end.stack === undefined) return null;
+  return { stack: shownStack(end.stack, mask), level: end.kind === "refused" ? "error" : null };
+}
+
+/** Each piece by itself, because it may have been cut in a secret, and all of them, because a secret may have several lines. */
+function shownStack(stack: FailureStack, mask: SecretMask): string {
+  return cutMessage(mask.text(stack.map((piece) => mask.text(piece)).join("\n")), STACK_CHARS_MAX);
 }
 
 function errorCall(code: ErrorCode, message: string, retryable: boolean, options: EndOptions): ExecutedCall {

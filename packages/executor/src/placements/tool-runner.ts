@@ -7,10 +7,12 @@
 //   U2. Where code runs follows from what it is: a function runs inline, a module in a child.
 //   U3. No secret that was handed to a tool leaves through its result, error, log, progress or messages to other agents.
 //   U4. `close` ends what still runs as a crash would; drain first if that matters.
-//   U5. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
+//   U5. What went wrong in a tool's code is in the log once, with its stack, and told to the host; what a tool failed with on
+//       purpose (a ToolError) only in a log of level debug.
+//   U6. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
 
 import type { Clock } from "@tessera/kernel/ports";
-import { type ToolResultContent, targetSubjectFor } from "@tessera/protocol";
+import { TesseraError, type ToolResultContent, targetSubjectFor } from "@tessera/protocol";
 import {
   type AgentToolRuntime,
   type RegisteredTool,
@@ -23,7 +25,7 @@ import {
   toolPolicy,
 } from "@tessera/tool";
 import { completeArguments } from "@tessera/tool/catalog";
-import { createCallLogger, describeThrown, stackOf } from "@tessera/tool/run";
+import { createCallLogger, describeThrown, failureOf, stackOf } from "@tessera/tool/run";
 import { resolveInside } from "../builtins/workdir-path.ts";
 import { createMaskCache, NO_SECRETS, type SecretMask } from "../secrets/secret-mask.ts";
 import type { Workspaces } from "../workspace/workspaces.ts";
@@ -32,7 +34,7 @@ import { runInline } from "./inline.ts";
 import type { IsolatedCall, IsolatedHost } from "./isolated-host.ts";
 import type { WorkerHooks } from "./isolated-worker.ts";
 import { createMissingVariables } from "./missing-variables.ts";
-import { contentOfEnd, type RunEnd } from "./run-end.ts";
+import { contentOfEnd, failureOfEnd, type RunEnd } from "./run-end.ts";
 import { traceRun } from "./trace-run.ts";
 
 export interface ToolRunnerOptions {
@@ -103,6 +105,7 @@ async function runCall(
     found ??= unknownDefinition(invocation);
     end = thrownEnd(thrown, invocation, toolPolicy(found).error_message_limit); // U1
   }
+  tellFailure(end, { options, invocation, runOptions, mask });
   return contentOfEnd(end, {
     policy: toolPolicy(found),
     effect: invocation.effect,
@@ -113,12 +116,41 @@ async function runCall(
   });
 }
 
+/** U5 */
+function tellFailure(
+  end: RunEnd,
+  {
+    options,
+    invocation,
+    runOptions,
+    mask,
+  }: {
+    readonly options: RunnerParts;
+    readonly invocation: ToolInvocation;
+    readonly runOptions: RunOptions;
+    readonly mask: SecretMask;
+  },
+): void {
+  const failure = failureOfEnd(end, mask);
+  if (failure === null) return;
+  const { stack, level } = failure;
+  const { project_id, tool_call_id, tool_name, attempt } = invocation;
+  const { onLog } = runOptions;
+  if (level !== null && onLog !== undefined) {
+    onLog({ level, message: stack, project_id, tool_call_id, tool_name, attempt });
+  } else if (level === "error") {
+    options.onWarning(`the tool ${tool_name} failed (call ${tool_call_id}, attempt ${attempt}): ${stack}`);
+  }
+  runOptions.onFailure?.({ stack });
+}
+
 function thrownEnd(thrown: unknown, { tool_call_id, tool_name }: ToolInvocation, messageLimit: number): RunEnd {
   const { error, detail } = describeThrown(thrown, messageLimit);
   const wire = detail === undefined ? {} : { wire: { detail } };
   return {
     kind: "executed",
     executed: { toolCallId: tool_call_id, toolName: tool_name, status: "error", error, ...wire },
+    ...(TesseraError.is(thrown) ? {} : { failure: failureOf(thrown) }), // a refusal of ours says all there is to say
   };
 }
 
@@ -201,7 +233,7 @@ function runtimeOf({ runOptions, mask }: Prepared, workdir: () => string): Agent
     async spawn(target, given) {
       const options = mask.value(given ?? {});
       if (options.cwd === undefined) return await runtime.spawn(mask.text(target), options);
-      const cwd = (await resolveInside(workdir(), String(options.cwd))).shown; // U5
+      const cwd = (await resolveInside(workdir(), String(options.cwd))).shown; // U6
       return await runtime.spawn(mask.text(target), { ...options, cwd });
     },
     list: (given) => runtime.list(given),

@@ -28,6 +28,8 @@ export interface ReportOptions {
   readonly payload: Readonly<JsonObject>;
   /** With it the report names a child span of the command's; the kernel makes its own in any case. */
   readonly ids?: TraceIds;
+  /** Where the tool failed, as its language writes it: for operators, cut after STACK_CHARS_MAX, never shown to a model. */
+  readonly stack?: string;
 }
 
 export async function publishToolResultReport(options: ReportOptions): Promise<{
@@ -35,7 +37,7 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
   readonly tool_result_card_id: string;
   readonly warning?: ResultWarning | undefined;
 }> {
-  const { cardbox, sourceCtx, targetCtx, payload, ids } = options;
+  const { cardbox, sourceCtx, targetCtx, payload, ids, stack } = options;
   const toolCallId = targetCtx.requireToolCallId();
   if (sourceCtx.project_id !== targetCtx.project_id) throw new ProtocolViolation("source and target differ in project");
   if (!isServiceActorId(sourceCtx.agent_id)) {
@@ -61,6 +63,7 @@ export async function publishToolResultReport(options: ReportOptions): Promise<{
     turn_epoch: targetCtx.turn_epoch,
     recursion_depth: targetCtx.recursion_depth,
     ...(traceparent === null ? {} : { traceparent }),
+    ...(stack === undefined ? {} : { stack }),
   });
   settled();
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the report was refused"); // P2

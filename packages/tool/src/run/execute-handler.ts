@@ -23,6 +23,8 @@ export interface HandlerRun {
   readonly errorMessageLimit: number;
   readonly mode: "run" | "reconcile";
   readonly idempotencyKey: string;
+  /** Takes what the handler threw, whose stack is no part of the result; must not throw. */
+  readonly onThrown?: (thrown: unknown) => void;
 }
 
 /** A ToolCallResult and what its card needs beyond the published shape. Plain data: it may cross a process border. */
@@ -78,6 +80,7 @@ function isThenable(output: unknown): output is PromiseLike<unknown> {
 
 function thrownBy(run: HandlerRun, thrown: unknown): ExecutedCall {
   const { error, detail } = describeThrown(thrown, run.errorMessageLimit);
+  run.onThrown?.(thrown);
   return failed(run, error, detail === undefined ? undefined : { detail });
 }
 
@@ -92,6 +95,7 @@ async function reconcile(run: HandlerRun): Promise<ExecutedCall> {
     outcome = verdict?.outcome;
     output = verdict?.output;
   } catch (thrown) {
+    run.onThrown?.(thrown);
     return unknownOutcome(run, "reconcile_failed", describeThrown(thrown, run.errorMessageLimit).error.message);
   }
   if (outcome === "done") return finished(run, output);

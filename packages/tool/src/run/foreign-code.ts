@@ -41,12 +41,3 @@ export function ownApi<T extends object>(api: T): T {
   ]);
   return Object.fromEntries(functions) as T;
 }
-
-/** For an operator: the stack where there is one. Never throws. */
-export function stackOf(error: unknown): string {
-  try {
-    return error instanceof Error ? (error.stack ?? String(error)) : String(error);
-  } catch {
-    return "a value that cannot be shown";
-  }
-}

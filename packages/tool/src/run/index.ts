@@ -5,6 +5,7 @@
 //   A run        executeHandler: the handler with all error rules of the Tool API
 //   A local one  localInvocation and runLocalCall, for a worker that runs a call itself
 //   Whose code   runForeign, and runOwn for what it calls of ours
+//   Its fault    failureStack, stackOf and placeOf of what was thrown, for operators
 //   Its card     toResultContent; timeoutContent, crashContent, canceledContent, unknownOutcomeContent for runs without one
 
 export { createCallLogger, type LogLimits } from "./call-logger.ts";
@@ -14,7 +15,8 @@ export {
   type HandlerRun,
   type ToolFunctions,
 } from "./execute-handler.ts";
-export { type ForeignCode, foreignCode, ownApi, runForeign, runOwn, stackOf } from "./foreign-code.ts";
+export { type FailureStack, failureOf, failureStack, placeOf, stackOf, type ThrownFailure } from "./failure-stack.ts";
+export { type ForeignCode, foreignCode, ownApi, runForeign, runOwn } from "./foreign-code.ts";
 export { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "./local-call.ts";
 export { PROGRESS_UPDATES_MAX } from "./progress.ts";
 export {
@@ -28,5 +30,6 @@ export {
   type UnknownOutcomeOptions,
   unknownOutcomeContent,
 } from "./result-content.ts";
+export type { SourcePlace } from "./source-place.ts";
 export { describeThrown, type ThrownError } from "./thrown-error.ts";
 export { buildToolContext, type ToolContextParts } from "./tool-context.ts";

@@ -11,7 +11,7 @@ import { createHash } from "node:crypto";
 import type { AfterExecution, ToolEffect, ToolResultContent } from "@tessera/protocol";
 import type { JsonObject } from "../api.ts";
 import type { ToolDefinition } from "../definition.ts";
-import type { RunOptions, ToolInvocation, ToolRunner } from "../invocation.ts";
+import type { RunFailure, RunOptions, ToolInvocation, ToolRunner } from "../invocation.ts";
 
 /** The turn and step that a local call belongs to. */
 export type LocalCallContext = Pick<
@@ -70,21 +70,29 @@ export async function runLocalCall(
     readonly backoffMs: number;
     /** From now to the call's deadline. */
     readonly deadlineMs: number;
-    /** False: the call is somebody else's by now (L3). */
-    readonly mayRepeat: (attempt: number) => Promise<boolean>;
+    /** False: the call is somebody else's by now (L3). Told why the attempt before failed. */
+    readonly mayRepeat: (attempt: number, failure?: RunFailure) => Promise<boolean>;
   },
 ): Promise<ToolResultContent> {
-  const { runner, clock, attemptsMax, backoffMs, deadlineMs, mayRepeat, ...run } = options;
+  const { runner, clock, attemptsMax, backoffMs, deadlineMs, mayRepeat, onFailure, ...run } = options;
   const until = clock.monotonicMs() + deadlineMs;
   for (let attempt = invocation.attempt; ; attempt += 1) {
-    const content = await runner.run({ ...invocation, attempt }, run);
+    let failure: RunFailure | undefined;
+    const hear = (told: RunFailure) => {
+      failure = told;
+    };
+    const content = await runner.run({ ...invocation, attempt }, { ...run, onFailure: hear });
+    const ended = () => {
+      if (failure !== undefined) onFailure?.(failure); // of the attempt whose result counts
+      return content;
+    };
     const pauseMs = backoffMs * 2 ** Math.min(attempt - 1, DOUBLINGS_MAX);
     const isRetryable = content.status === "failed" && content.error?.retryable === true && attempt < attemptsMax;
     const isInTime = clock.monotonicMs() + pauseMs < until; // L2: as the kernel decides it for others
-    if (!isRetryable || !isInTime || run.signal.aborted) return content;
+    if (!isRetryable || !isInTime || run.signal.aborted) return ended();
     await pause(clock, pauseMs, run.signal);
-    if (run.signal.aborted || !(await mayRepeat(attempt + 1))) return content; // L3
-    if (clock.monotonicMs() >= until) return content; // asking may have taken long
+    if (run.signal.aborted || !(await mayRepeat(attempt + 1, failure))) return ended(); // L3
+    if (clock.monotonicMs() >= until) return content; // asking may have taken long; the failure is noted with the question
   }
 }
 

@@ -67,7 +67,7 @@ function messageOf(thrown: unknown, name: string | undefined): string {
 }
 
 /** A value in words. JSON rather than `inspect`, which would print the stacks of errors inside (H2). */
-function safeText(value: unknown): string {
+export function safeText(value: unknown): string {
   try {
     if (typeof value === "function") return "a function";
     if (!isContainer(value)) return String(value);
@@ -99,7 +99,7 @@ function textOf(thrown: unknown, key: string, limit: number): string | undefined
 }
 
 /** A property of whatever this is, or undefined (H1). */
-function read(thrown: unknown, key: string): unknown {
+export function read(thrown: unknown, key: string): unknown {
   if (!isContainer(thrown)) return undefined;
   try {
     return (thrown as Record<string, unknown>)[key];
