@@ -94,3 +94,41 @@ it("an extension that was removed while a step waits: its local call is not run 
   expect(await resultsOf(id)).toMatchObject([{ status: "failed" }, { result: { found: 1 } }]); // what was found is kept
   await fx.expectSafe();
 });
+
+it("a worker that goes away while a layer holds up such a step says nothing of its call: the next one runs it", async () => {
+  const attempts: number[] = [];
+  await fx.tool({
+    name: "slow__work",
+    effect: "read",
+    handler: ({ attempt, signal }: { attempt: number; signal: AbortSignal }) => {
+      attempts.push(attempt);
+      if (attempt > 1) return { attempt };
+      return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
+    },
+  } as never);
+  await fx.tool({ name: "web__find", placement: "service", target: "web", effect: "read", handler: () => 1 } as never);
+  fx.script = ({ step }) =>
+    step === 0
+      ? { tool_calls: ["slow__work", "web__find"].map((name) => ({ id: name, name, arguments: {} })) }
+      : { text: "done" };
+  const first = await start(passes);
+  const id = await fx.enqueue(await fx.agent(listed("guard")), "go");
+  await waitFor(() => attempts.length === 1, { what: "the tool to begin" });
+  await first.stop({ graceMs: 0 });
+  const held = Promise.withResolvers<void>();
+  const holds = extension((api) =>
+    api.pipeline.register("turn", () => {
+      held.resolve();
+      return new Promise(() => undefined);
+    }),
+  );
+  const second = await start(holds);
+  await held.promise;
+  await second.stop({ graceMs: 0 });
+  expect(fx.warnings).toEqual([]);
+  await start(passes);
+  await waitFor(() => attempts.length === 2, { what: "the tool to begin again" });
+  const local = await waitFor(async () => (await resultsOf(id))[0] ?? null, { what: "the result of the local call" });
+  expect([attempts, local]).toMatchObject([[1, 3], { status: "success", result: { attempt: 3 } }]);
+  await fx.expectSafe();
+});
