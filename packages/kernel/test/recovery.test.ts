@@ -357,6 +357,25 @@ describe("a lost ring", () => {
     }
   });
 
+  it.each([
+    ["success", { result: 1 }],
+    ["failed", { error: { code: "x", message: "no", source: "tool", retryable: false } }],
+  ] as const)(
+    "of a settled step (%s) is rung again after 5 s, also where its call was rung for long and had a long lease",
+    async (status, said) => {
+      const turn = await fx.suspended([{ timeout_ms: 600_000 }]);
+      await fx.later(80_000); // the next ring would be a minute from here
+      const hold = await fx.opened(turn, 0, { lease_ms: 300_000 });
+      await fx.report(hold, { status, ...said });
+      await fx.kernel.announcer.settled();
+      const from = fx.published.length;
+      await fx.later(4_999);
+      expect(rings(turn.agent_id, from)).toHaveLength(0);
+      await fx.later(1);
+      expect(rings(turn.agent_id, from)).toHaveLength(1);
+    },
+  );
+
   it("for a call is rung again with a ticket that still opens it", async () => {
     const turn = await fx.suspended([{ timeout_ms: 600_000 }]);
     const callId = turn.calls[0]?.tool_call_id ?? "";
