@@ -122,6 +122,7 @@ describe("files that are there", () => {
     const ran = await runTessera(["init", at]);
     expect(ran).toMatchObject({ exitCode: 0, err: "" });
     expect(ran.out).toContain(`${at}/package.json   (was there; what was missing is added)`);
+    expect(ran.out).toContain('package.json has now "type": "module"');
     expect(ran.out).toContain(`kept ${at}/README.md as it is`);
     const manifest = JSON.parse(read("package.json"));
     expect(manifest).toMatchObject({ name: "mine", type: "module", dependencies, scripts: { test: "node --test" } });

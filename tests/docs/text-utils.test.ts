@@ -4,7 +4,6 @@ import { cpSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type HostedProject, ToolWorld } from "../tools/tool-world.ts";
-import { readGuide } from "./guide-blocks.ts";
 import { ROOT } from "./run-guide.ts";
 
 const EXAMPLE = join(ROOT, "examples/text-utils");
@@ -78,13 +77,4 @@ describe.each(["isolated", "inline"] as const)("the tools of examples/text-utils
       },
     });
   });
-});
-
-it("the guide shows the very files of the example", () => {
-  const guide = readGuide(readFileSync(join(ROOT, "docs/guides/write-a-tool.md"), "utf8"));
-  const files = guide.flatMap(({ blocks }) => blocks.filter((block) => block.kind === "file"));
-  for (const path of ["goondan.yaml", "tools/text-utils/index.ts"]) {
-    const shown = files.find((file) => file.path === path);
-    expect(shown?.text, path).toBe(readFileSync(join(EXAMPLE, path), "utf8"));
-  }
 });

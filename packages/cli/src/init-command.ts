@@ -86,7 +86,12 @@ async function planOf(directory: string, shown: string, flags: InitFlags): Promi
     .map(({ path, text }) =>
       path === IGNORE ? { path, text: completedIgnore(there.get(path) ?? "", text) } : { path, text },
     );
-  const { text, ...facts } = own ?? { text: newPackage(basename(directory)), keptScripts: [], isIncomplete: true };
+  const { text, ...facts } = own ?? {
+    text: newPackage(basename(directory)),
+    keptScripts: [],
+    isIncomplete: true,
+    isNowModule: false,
+  };
   const completed = [...(there.has(IGNORE) ? [IGNORE] : []), ...(own === undefined ? [] : [PACKAGE])];
   const writes = [...template, { path: PACKAGE, text }].sort((one, other) => (one.path < other.path ? -1 : 1));
   return { writes, completed, kept, package: facts };
@@ -106,9 +111,10 @@ function doneText(shown: string, template: TemplateName, plan: Plan): Text {
     return `  ${visibleLine(join(shown, path))}${note}\n`;
   });
   const kept = plan.kept.map((path) => `kept ${visibleLine(join(shown, path))} as it is\n`);
+  const type = plan.package.isNowModule ? [`${PACKAGE} has now "type": "module": its files are ES modules\n`] : [];
   const scripts = plan.package.keptScripts.map((name) => `kept the script ${name} of ${PACKAGE} as it is\n`);
   const next = nextCommands(shown, template, plan).map((command) => `  ${visibleLine(command)}\n`);
-  const rest = [...lines, ...kept, ...scripts, "\nNext:\n", ...next].join("");
+  const rest = [...lines, ...type, ...kept, ...scripts, "\nNext:\n", ...next].join("");
   return [sentence(`wrote ${template}, ${about}:`), rest];
 }
 

@@ -61,6 +61,8 @@ describe("a package.json that is there", () => {
   it("keeps its module system unless nothing depends on it yet", () => {
     expect(completed({ type: "commonjs" })).toMatchObject({ type: "commonjs" });
     expect(completed({ type: "commonjs" }, true)).toMatchObject({ type: "module" });
+    const changes = ["commonjs", "module"].map((type) => completedPackage(JSON.stringify({ type }), true)?.isNowModule);
+    expect(changes).toEqual([true, false]);
     expect(completed({})).not.toHaveProperty("type");
   });
 

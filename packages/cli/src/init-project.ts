@@ -22,6 +22,8 @@ export interface PackageFile {
   readonly keptScripts: readonly string[];
   /** Whether something has to be installed. */
   readonly isIncomplete: boolean;
+  /** Whether its `.js` and `.ts` files were something else before. */
+  readonly isNowModule: boolean;
 }
 
 export function newPackage(directoryName: string): string {
@@ -59,6 +61,7 @@ export function completedPackage(text: string, isNew: boolean): PackageFile | nu
     text: `${JSON.stringify(completed, null, indent)}\n`,
     keptScripts: Object.keys(SCRIPTS).filter((name) => scripts[name] !== SCRIPTS[name]),
     isIncomplete: Object.keys(added).length + Object.keys(addedDev).length > 0,
+    isNowModule: isNew && manifest.type !== "module",
   };
 }
 
