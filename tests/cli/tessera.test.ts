@@ -137,7 +137,9 @@ describe("started by an old Node", () => {
   it("and without one it says what is needed", async () => {
     const { exitCode, err } = await runNode(["--import", old, TESSERA], { TESSERA_NODE_TOOK_OVER: "1" });
     expect(exitCode).toBe(3);
-    expect(err).toMatch(/^tessera: this is Node 20\.9\.0 at .*; Node 22\.18 or newer is needed, and no Node package/);
+    expect(err).toMatch(
+      /^tessera: Node 22\.18 or newer is needed, and this is Node 20\.9\.0 at .*\. Install .* no Node package .*\n$/,
+    );
   });
 });
 

@@ -4,7 +4,7 @@
 //
 //   B1. Arguments, streams, signals and the exit code pass through unchanged. SIGKILL cannot be passed on: the process that took
 //       over notices that its pipe from here is closed (src/launcher-watch.ts), and ends.
-//   B2. Without a usable Node it says which is needed and exits 3 (configuration), in the form of every other failure.
+//   B2. Without a usable Node it says in one line which is needed, and exits 3 (configuration).
 //   B3. Compiled sources are kept in the user's own cache, which more than halves a short command. A cache that cannot be
 //       used costs only that.
 
@@ -66,12 +66,14 @@ function visible(text) {
 
 /** B2 */
 function refuse(why) {
-  const needed = `Node ${NODE_MIN.join(".")} or newer`;
-  const message = `this is Node ${process.versions.node} at ${process.execPath}; ${needed} is needed, and ${why}`;
-  const todo = `Install ${needed}, or run npm ci where Tessera is: it brings one along.`;
+  const message = `Node ${NODE_MIN.join(".")} or newer is needed, and this is Node ${process.versions.node} at ${process.execPath}`;
+  const isInstalled = import.meta.url.includes("/node_modules/");
+  const todo = isInstalled
+    ? "Install a newer Node: https://nodejs.org"
+    : `Install a newer Node, or run npm ci, which brings one along: ${why}`;
   const error = { code: "unsupported_version", message, todo };
   if (process.argv.includes("--json")) process.stdout.write(visible(`${JSON.stringify({ ok: false, error })}\n`));
-  else process.stderr.write(visible(`tessera: ${message}\n  code        ${error.code}\n  what to do  ${todo}\n`));
+  else process.stderr.write(visible(`tessera: ${message}. ${todo}\n`));
   process.exitCode = EXIT_CONFIGURATION;
 }
 
