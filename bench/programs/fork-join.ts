@@ -44,7 +44,7 @@ const tessera = await createTessera({
 });
 let runs = 0;
 const load = await measureLoad([null], seconds, async () => {
-  const { status, deliverable } = await tessera.run({ input: "go", instance_key: `run-${runs++}` });
+  const { status, deliverable } = await tessera.run({ input: "go", instanceKey: `run-${runs++}` });
   if (status !== "success" || deliverable !== "part 49") throw new Error(`it ended ${status} with ${deliverable}`);
 });
 tell(loadFigures("", load));

@@ -42,7 +42,7 @@ if (role === "tool") {
   const tessera = await createTessera({ ...common, roles: ["kernel", "worker"], models: [model], agents: [agent] });
   const service = await startSecond("tool");
   const run = async (lane: number) => {
-    const { status, error } = await tessera.run({ input: "go", instance_key: `lane-${lane}-${runs++}` });
+    const { status, error } = await tessera.run({ input: "go", instanceKey: `lane-${lane}-${runs++}` });
     if (status !== "success") throw new Error(`the turn ended ${status}: ${JSON.stringify(error)}`);
   };
   let runs = 0;

@@ -10,6 +10,6 @@ interface Order {
 
 const { store, bundle, input } = JSON.parse(process.argv[2] ?? "{}") as Order;
 const tessera = await createTessera({ ...store, bundle, leaseMs: 2_000, sweepIntervalMs: 200, log: () => {} });
-const { deliverable } = await tessera.run({ agent: "assistant", instance_key: "ann", input, idempotency_key: input });
+const { deliverable } = await tessera.run({ agent: "assistant", instanceKey: "ann", input, idempotencyKey: input });
 process.stdout.write(`${JSON.stringify({ deliverable })}\n`);
 process.stdin.resume(); // until it is killed

@@ -63,13 +63,13 @@ test("a program that only asks and one that works share a store, each turn is ru
   const asker = await open({ roles: [] });
   expect(asker.client).toBeNull();
   const answers = await Promise.all(
-    Array.from({ length: 5 }, (_, n) => asker.run({ agent: "clerk", instance_key: `i${n}`, input: "go" })),
+    Array.from({ length: 5 }, (_, n) => asker.run({ agent: "clerk", instanceKey: `i${n}`, input: "go" })),
   );
   for (const answer of answers) expect(answer).toMatchObject({ status: "success", deliverable: "stamped worker" });
-  const again = { agent: "clerk", input: "go", idempotency_key: "k" };
+  const again = { agent: "clerk", input: "go", idempotencyKey: "k" };
   const [first, second] = await Promise.all([asker.enqueue(again), worker.enqueue(again)]);
   expect(second).toEqual(first);
-  expect(await worker.turn(first.agent_turn_id, { waitMs: TEST_MS / 2 })).toMatchObject({ status: "success" });
+  expect(await worker.turn(first.agentTurnId, { waitMs: TEST_MS / 2 })).toMatchObject({ status: "success" });
   const opened = await openStore({ postgres, ...quiet });
   expect((await verifyStore(opened, { drained: true })).violations).toEqual([]);
   await opened.close();
@@ -87,12 +87,12 @@ test("a turn that a closed program left is ended by the next one", { timeout: TE
     },
   });
   const first = await open({ tools: [stuck], models: [script], agents: [clerk] });
-  const { agent_turn_id } = await first.enqueue({ input: "go" });
+  const { agentTurnId } = await first.enqueue({ input: "go" });
   await started.promise;
   await first.close({ graceMs: 0 });
 
   const second = await open({ tools: [stamp("second")], models: [script], agents: [clerk] });
-  const answer = await second.turn(agent_turn_id, { waitMs: TEST_MS / 2 });
+  const answer = await second.turn(agentTurnId, { waitMs: TEST_MS / 2 });
   expect(answer).toMatchObject({ status: "success", deliverable: "stamped second" });
 });
 

@@ -36,7 +36,7 @@ test("two stores with a project of one name on one broker work at full speed, wi
       const each: number[] = [];
       for (let n = 0; n < TURNS; n++) {
         const since = performance.now();
-        const { status } = await tessera.run({ input: "tides", instance_key: `i${n}`, waitMs: TEST_MS });
+        const { status } = await tessera.run({ input: "tides", instanceKey: `i${n}`, waitMs: TEST_MS });
         expect(status).toBe("success");
         each.push(performance.now() - since);
       }

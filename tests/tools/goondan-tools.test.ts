@@ -35,7 +35,7 @@ describe("a bundle in Goondan's manner", () => {
       word: "hi",
       agentName: "tool_caller", // of a call that no agent made
       instanceKey: expect.stringContaining("agent_seen"),
-      turnId: answer.agent_turn_id,
+      turnId: answer.agentTurnId,
       traceId: expect.stringMatching(/^[0-9a-f]{32}$/),
       toolCallId: id,
       workdir: expect.stringMatching(/\/agent_seen$/),

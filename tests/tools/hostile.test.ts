@@ -137,7 +137,7 @@ describe.each(["isolated", "service"] as const)("in the placement %s, a handler 
     if (once !== undefined) expect(asOnce).toMatchObject(once);
     for (const answer of [sameTool, otherTool])
       expect(answer).toMatchObject({ status: "success", result: { good: true } });
-    const cards = await world.cardsOf(hosted.project, asRead.agent_turn_id);
+    const cards = await world.cardsOf(hosted.project, asRead.agentTurnId);
     const card = cards.find(({ type }) => type === "tool.result");
     expect(card).toMatchObject({ author_id: `tool.${resource}`, content: read });
   });

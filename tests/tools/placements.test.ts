@@ -88,7 +88,7 @@ async function cardsOfCalls(world: ToolWorld, hosted: HostedProject): Promise<st
   const texts: string[] = [];
   for (const [tool, args] of CALLS) {
     const answer = await world.call(hosted, tool, args);
-    const cards = await world.cardsOf(hosted.project, answer.agent_turn_id);
+    const cards = await world.cardsOf(hosted.project, answer.agentTurnId);
     expect(cards.map((card) => card.type)).toEqual(["agent.thought", "tool.call", "tool.result", "task.deliverable"]);
     texts.push(
       cards.map(({ created_at: _, card_id: __, expires_at: ___, ...card }) => JSON.stringify(card)).join("\n"),

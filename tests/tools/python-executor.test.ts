@@ -49,7 +49,7 @@ describe.each(["pglite", "postgres"] as const)("the Python executor over HTTP, o
     python("executor_http.py", args);
     const answer = await world.call(hosted, "words__count", { text: "a stitch in time" });
     expect(answer).toMatchObject({ status: "success", result: { words: 4, longest: "stitch" } });
-    const cards = await world.cardsOf(hosted.project, answer.agent_turn_id);
+    const cards = await world.cardsOf(hosted.project, answer.agentTurnId);
     expect(cards.find((card) => card.type === "tool.result")).toMatchObject({
       author_id: "tool.words",
       metadata: { function_name: "words__count" },
@@ -136,7 +136,7 @@ describe("the Python executor that hears its commands on NATS", () => {
     // A command that comes again is answered from the record: 409, acknowledged, not run.
     const successes = () => printed.join("").match(/success/g)?.length ?? 0;
     await waitFor(() => successes() === 3, { what: `three reports; it printed ${printed.join("")}` });
-    const [call] = await world.node.kernel.reads.callsOfTurn(hosted.project, answers[0]?.agent_turn_id ?? "");
+    const [call] = await world.node.kernel.reads.callsOfTurn(hosted.project, answers[0]?.agentTurnId ?? "");
     await world.node.bus.publish([
       {
         subject: `cg.v1r4.${hosted.project}.public.cmd.tool.words.count`,

@@ -55,7 +55,7 @@ describe("the raw tool service, as a process", () => {
     expect(good, child.output.join("\n")).toMatchObject({ status: "success", result: { echo: { text: "hello" } } });
     expect(bad).toMatchObject({ status: "failed", error: { code: "internal_error", message: "told to fail" } });
     await waitFor(() => child.messages.length === 2, { what: `two lines about two calls; ${child.output}` });
-    const cards = await world.cardsOf(hosted.project, good.agent_turn_id);
+    const cards = await world.cardsOf(hosted.project, good.agentTurnId);
     expect(cards.find((card) => card.type === "tool.result")).toMatchObject({
       author_id: "tool.example",
       metadata: { function_name: "example__run", role: "tool" },

@@ -204,8 +204,8 @@ paths: { /get: { get: { operationId: get } } }
     });
     const hosted = await world.host({ tools: [steer], bundle, dispatcher: upstream.dispatcher });
     const call = async (tool: string, args: object) => {
-      const { agent_turn_id } = await world.call(hosted, tool, args);
-      const [made] = await world.node.kernel.reads.callsOfTurn(hosted.project, agent_turn_id);
+      const { agentTurnId } = await world.call(hosted, tool, args);
+      const [made] = await world.node.kernel.reads.callsOfTurn(hosted.project, agentTurnId);
       const row = await world.node.kernel.reads.call(hosted.project, String(made?.tool_call_id));
       const [card] = await world.node.kernel.reads.cards(hosted.project, [String(row?.result_card_id)]);
       return { after: row?.result_after, content: card?.content };
@@ -295,7 +295,7 @@ describe("a wakeup", () => {
     const hosted = await world.host({ tools: [once] });
     const { kernel, ids, store } = world.node;
     const answer = await world.call(hosted, "once__run", {});
-    const { agent_id } = (await kernel.reads.turn(hosted.project, answer.agent_turn_id)) ?? {};
+    const { agent_id } = (await kernel.reads.turn(hosted.project, answer.agentTurnId)) ?? {};
     const foreign = ids.mint("agent");
     const profile_box_id = ids.mint("box");
     await kernel.putBox({ project_id: hosted.project, box_id: profile_box_id });

@@ -60,7 +60,7 @@ const call = (args: unknown, tool = "sample__run", agent_id?: string) =>
   world.call(hosted, tool, args, agent_id === undefined ? {} : { agent_id });
 
 async function resultCard(answer: ToolCallAnswer) {
-  const cards = await world.cardsOf(hosted.project, answer.agent_turn_id);
+  const cards = await world.cardsOf(hosted.project, answer.agentTurnId);
   return cards.find((card) => card.type === "tool.result");
 }
 
@@ -107,7 +107,7 @@ describe("arguments of a call", () => {
   it("T3 that the model may not set are overwritten, and it is written down", async () => {
     const answer = await call({ text: "x", place: "elsewhere", token: "mine" });
     expect(answer).toMatchObject({ status: "success", result: { place: "here", token: "sample-secret-1".length } });
-    const cards = await world.cardsOf(hosted.project, answer.agent_turn_id);
+    const cards = await world.cardsOf(hosted.project, answer.agentTurnId);
     const made = cards.find((card) => card.type === "tool.call");
     expect(made?.content).toMatchObject({ arguments: { text: "x", place: "here", mood: "calm" } });
     expect(JSON.stringify(made)).not.toContain("mine");

@@ -26,13 +26,17 @@ export interface ToolResultContent {
   readonly error: ErrorObject | null;
 }
 
+/** A field that a deliverable must have. */
 export interface FieldSchema {
   readonly name: string;
+  /** Tells the model what belongs into it. */
   readonly description: string;
 }
 
 export interface FieldsSchemaContent {
   readonly fields: readonly FieldSchema[];
+  /** JSON Schema of the fields as one object, where more is asked for than that they are there. */
+  readonly schema?: JsonObject;
 }
 
 export interface JsonContent {
@@ -94,7 +98,8 @@ export function validateErrorObject(error: unknown): ErrorObject {
 
 /** Names are unique, because a deliverable must fill each exactly once. */
 export function validateFieldsSchemaContent(content: unknown): FieldsSchemaContent {
-  const { fields } = closed(content, ["fields"], "invalid_card");
+  const { fields, schema } = closed(content, ["fields", "schema"], "invalid_card");
+  if (schema !== undefined && !isJsonObject(schema)) throw invalid("invalid_card", "/schema", "must be an object");
   if (!Array.isArray(fields)) throw invalid("invalid_card", "/fields", "must be a list");
   const names = new Set<string>();
   for (const [index, field] of fields.entries()) {

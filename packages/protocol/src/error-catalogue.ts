@@ -75,6 +75,7 @@ export const ERROR_CATALOGUE = {
   card_fetch_failed: { class: "UpstreamUnavailable", http: 503, retry: "same-call", meaning: "The card could not be read.", todo: "Repeat." },
   invalid_card: { class: "BadRequest", http: 400, retry: "never", meaning: "A card or its content has the wrong shape.", todo: "Build cards with the published schemas." },
   invalid_card_type: { class: "BadRequest", http: 400, retry: "never", meaning: "The card is of another type than this operation needs.", todo: "Pass the card that the operation names." },
+  deliverable_invalid: { class: "BadRequest", http: 400, retry: "never", meaning: "A turn succeeded and delivered something that does not fit the schema that was asked for.", todo: "Look at the turn's deliverable; let the agent's instructions and the schema ask for the same." },
   missing_card_id: { class: "BadRequest", http: 400, retry: "never", meaning: "A card id is missing.", todo: "Name the card." },
   tool_call_id_mismatch: { class: "ProtocolViolation", http: 400, retry: "never", meaning: "The card belongs to another call.", todo: "Report the card that was made for this call." },
   invalid_status: { class: "BadRequest", http: 400, retry: "never", meaning: "The tool gave a status outside the five known ones.", todo: "Use success, failed, canceled, timeout or partial." },

@@ -83,6 +83,7 @@ export class TesseraError extends Error {
 
   /** `instanceof TesseraError` says what `TesseraError.is` says (E3); subclasses are told apart as usual. */
   static override [Symbol.hasInstance](error: unknown): boolean {
+    // biome-ignore lint/complexity/noThisInStatic: subclasses inherit this method, and `this` is then one of them
     return this === TesseraError ? TesseraError.is(error) : isOrdinaryInstance.call(this, error);
   }
 }

@@ -334,6 +334,7 @@ card_not_found NotFound 404 never
 card_fetch_failed UpstreamUnavailable 503 same-call
 invalid_card BadRequest 400 never
 invalid_card_type BadRequest 400 never
+deliverable_invalid BadRequest 400 never
 missing_card_id BadRequest 400 never
 tool_call_id_mismatch ProtocolViolation 400 never
 invalid_status BadRequest 400 never

@@ -65,6 +65,7 @@ export const CONTENT_SCHEMAS = {
           additionalProperties: false,
         },
       },
+      schema: OBJECT,
     },
     required: ["fields"],
     additionalProperties: false,

@@ -29,10 +29,14 @@ async function startTurn() {
   return { project_id, agent_id, agent_turn_id: turn.agent_turn_id, turn_epoch: turn.turn_epoch };
 }
 
+function askedOf({ agent_turn_id, agent_id }: Awaited<ReturnType<typeof startTurn>>) {
+  return { agentTurnId: agent_turn_id, agentId: agent_id };
+}
+
 it("hears of a turn that ends in its process without waiting for its next look", async () => {
   const { kernel, ids } = node;
   const turn = await startTurn();
-  const waits = [1, 2].map(() => awaitTurn({ kernel, clock: standing() }, project_id, turn, {}));
+  const waits = [1, 2].map(() => awaitTurn({ kernel, clock: standing() }, project_id, askedOf(turn), {}));
   const deliverable = { card_id: ids.mint("card"), content: { text: "done" } };
   expect(await kernel.finishTurn({ ...turn, status: "success", deliverable })).toMatchObject({ outcome: "accepted" });
   expect(await Promise.all(waits)).toMatchObject([
@@ -44,7 +48,7 @@ it("hears of a turn that ends in its process without waiting for its next look",
 it("hears of a turn that is stopped", async () => {
   const { kernel } = node;
   const turn = await startTurn();
-  const wait = awaitTurn({ kernel, clock: standing() }, project_id, turn, {});
+  const wait = awaitTurn({ kernel, clock: standing() }, project_id, askedOf(turn), {});
   await kernel.stopTurn({ project_id, agent_turn_id: turn.agent_turn_id });
   expect(await wait).toMatchObject({ status: "canceled" });
 });
@@ -53,7 +57,7 @@ it("gives up when it is told to, and the turn goes on", async () => {
   const { kernel } = node;
   const turn = await startTurn();
   const given = new AbortController();
-  const wait = awaitTurn({ kernel, clock: standing() }, project_id, turn, { signal: given.signal });
+  const wait = awaitTurn({ kernel, clock: standing() }, project_id, askedOf(turn), { signal: given.signal });
   given.abort();
   expect(await wait).toMatchObject({ status: "waiting" });
   expect(await kernel.reads.turn(project_id, turn.agent_turn_id)).toMatchObject({ status: "active" });

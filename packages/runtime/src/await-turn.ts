@@ -4,24 +4,60 @@
 //   W2. A turn that ends in this process is looked at when it does, any other one at growing intervals.
 
 import { type CardDocument, type Row, turnBell } from "@tessera/kernel";
-import { errorOf, isJsonObject, type ResultStatus } from "@tessera/protocol";
+import { errorOf, isJsonObject, type JsonValue, type ResultStatus } from "@tessera/protocol";
 import type { Node } from "./open-node.ts";
 
+/** How long to wait for an end. */
 export interface WaitOptions {
-  /** Absent: until the turn has ended. */
+  /** At most so long, in milliseconds; then the answer is `waiting`. Absent: until the turn has ended. */
   readonly waitMs?: number;
-  /** Ends the wait, not the turn (W1). */
+  /** Ends the wait, not the turn: the answer is `waiting`. */
   readonly signal?: AbortSignal;
 }
 
-/** How a turn ended, or that it has not: `waiting`. */
-export interface TurnAnswer {
-  readonly agent_turn_id: string;
-  readonly agent_id: string;
-  readonly status: ResultStatus | "waiting";
-  /** Text, or what was delivered as data; null before the end. */
-  readonly deliverable: unknown;
-  readonly error: { readonly code: string; readonly message: string } | null;
+/** How a turn ended; `waiting`: it has not ended within the wait, and goes on. */
+export type TurnAnswer<Deliverable = JsonValue> =
+  | {
+      /** Names the turn, for `tessera.turn` and `tessera.stop`. */
+      readonly agentTurnId: string;
+      /** The instance of the agent that took it. */
+      readonly agentId: string;
+      readonly status: "success";
+      /** Text, or what was delivered as data; with a schema, what the schema says. */
+      readonly deliverable: Deliverable;
+      readonly error: null;
+    }
+  | {
+      readonly agentTurnId: string;
+      readonly agentId: string;
+      readonly status: "failed" | "canceled" | "timeout" | "partial";
+      /** What there is all the same: text, or what was delivered as data. */
+      readonly deliverable: JsonValue;
+      /** Why it did not succeed. */
+      readonly error: TurnError | null;
+    }
+  | {
+      readonly agentTurnId: string;
+      readonly agentId: string;
+      readonly status: "waiting";
+      readonly deliverable: null;
+      readonly error: null;
+    };
+
+/** Why a turn did not succeed. */
+export interface TurnError {
+  /** One of the error catalogue, or a code of a tool that ended the turn. */
+  readonly code: string;
+  /** What happened, for people. */
+  readonly message: string;
+}
+
+/** A turn and the instance that takes it. */
+export interface AskedTurn {
+  /** Names the turn, for `tessera.turn` and `tessera.stop`. */
+  readonly agentTurnId: string;
+  /** The instance of the agent that takes it. */
+  readonly agentId: string;
 }
 
 const LOOK_FIRST_MS = 10;
@@ -58,18 +94,24 @@ export async function awaitEnd(
 export async function awaitTurn(
   node: Reading,
   projectId: string,
-  turn: { readonly agent_turn_id: string; readonly agent_id: string },
+  { agentTurnId, agentId }: AskedTurn,
   options: WaitOptions,
 ): Promise<TurnAnswer> {
-  const { agent_turn_id, agent_id } = turn;
-  const end = await awaitEnd(node, projectId, agent_turn_id, options);
-  if (end === null) return { agent_turn_id, agent_id, status: "waiting", deliverable: null, error: null };
-  const { status, error_code, error_message } = end.turn;
+  const end = await awaitEnd(node, projectId, agentTurnId, options);
+  if (end === null) return openTurn({ agentTurnId, agentId });
+  const { error_code, error_message } = end.turn;
+  const status = end.turn.status as ResultStatus;
+  const deliverable = deliverableOf(end.card);
+  if (status === "success") return { agentTurnId, agentId, status, deliverable, error: null };
   const error = typeof error_code === "string" ? { code: error_code, message: String(error_message ?? "") } : null;
-  return { agent_turn_id, agent_id, status: status as ResultStatus, deliverable: deliverableOf(end.card), error };
+  return { agentTurnId, agentId, status, deliverable, error };
 }
 
-function deliverableOf(card: CardDocument | undefined): unknown {
+export function openTurn({ agentTurnId, agentId }: AskedTurn): Extract<TurnAnswer, { status: "waiting" }> {
+  return { agentTurnId, agentId, status: "waiting", deliverable: null, error: null };
+}
+
+function deliverableOf(card: CardDocument | undefined): JsonValue {
   const content = card?.content;
   if (!isJsonObject(content)) return null;
   return typeof content.text === "string" ? content.text : (content.data ?? content);

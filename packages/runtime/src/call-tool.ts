@@ -1,17 +1,44 @@
 // One tool call, asked for by a person or a program: committed as a turn, awaited here, finished by whoever has the role.
 
 import type { ToolCaller, ToolCallRequest } from "@tessera/agent";
-import { isJsonObject } from "@tessera/protocol";
+import { isJsonObject, type JsonValue } from "@tessera/protocol";
 import { awaitEnd, type WaitOptions } from "./await-turn.ts";
 import type { Node } from "./open-node.ts";
 
-export interface ToolCallAnswer {
-  readonly agent_turn_id: string;
-  /** `waiting`: not ended within the wait. */
-  readonly status: "success" | "failed" | "canceled" | "timeout" | "partial" | "waiting";
-  readonly result?: unknown;
-  readonly error?: { readonly code: string; readonly message: string; readonly detail?: unknown } | null;
+/** Why a call did not succeed. */
+export interface CallError {
+  /** One of the error catalogue, or a code of the tool's own. */
+  readonly code: string;
+  /** What happened, for people and models. */
+  readonly message: string;
+  /** What the tool added: a suggestion, what it found. */
+  readonly detail?: JsonValue;
 }
+
+/** How a call of a tool ended; `waiting`: it has not ended within the wait, and goes on. */
+export type ToolCallAnswer<Result = JsonValue> =
+  | {
+      /** The turn that the call is: `tessera.turn` and `tessera.stop` take it. */
+      readonly agentTurnId: string;
+      readonly status: "success";
+      /** What the tool's handler returned. */
+      readonly result: Result;
+      readonly error: null;
+    }
+  | {
+      readonly agentTurnId: string;
+      readonly status: "failed" | "canceled" | "timeout" | "partial";
+      /** What there is all the same: of a failed call, its error as the model sees it. */
+      readonly result: JsonValue;
+      /** Why it did not succeed. */
+      readonly error: CallError | null;
+    }
+  | {
+      readonly agentTurnId: string;
+      readonly status: "waiting";
+      readonly result: null;
+      readonly error: null;
+    };
 
 export async function callTool(
   node: Pick<Node, "kernel" | "clock">,
@@ -26,13 +53,18 @@ export async function callTool(
 export async function awaitToolCall(
   node: Pick<Node, "kernel" | "clock">,
   projectId: string,
-  turnId: string,
+  agentTurnId: string,
   options: WaitOptions,
 ): Promise<ToolCallAnswer> {
-  const end = await awaitEnd(node, projectId, turnId, options);
-  if (end === null) return { agent_turn_id: turnId, status: "waiting" };
+  const end = await awaitEnd(node, projectId, agentTurnId, options);
+  if (end === null) return openCall(agentTurnId);
   const data = isJsonObject(end.card?.content) ? end.card.content.data : undefined;
-  const { result, error } = isJsonObject(data) ? data : { result: undefined, error: undefined };
-  const status = end.turn.status as ToolCallAnswer["status"];
-  return { agent_turn_id: turnId, status, result, error: error as never };
+  const { result = null, error = null } = isJsonObject(data) ? data : {};
+  const status = end.turn.status as Exclude<ToolCallAnswer["status"], "waiting">;
+  if (status === "success") return { agentTurnId, status, result: result as JsonValue, error: null };
+  return { agentTurnId, status, result: result as JsonValue, error: error as CallError | null };
+}
+
+export function openCall(agentTurnId: string): Extract<ToolCallAnswer, { status: "waiting" }> {
+  return { agentTurnId, status: "waiting", result: null, error: null };
 }

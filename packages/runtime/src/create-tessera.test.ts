@@ -54,33 +54,33 @@ describe("a program with a store in memory", () => {
     expect(await tessera.run({ input: "hi" })).toMatchObject({ status: "success", deliverable: "you said hi" });
     const answer = await tessera.run({ agent: "counter", input: "go" });
     expect(answer).toMatchObject({ status: "success", deliverable: "it is 42", error: null });
-    expect(await tessera.turn(answer.agent_turn_id)).toEqual(answer);
+    expect(await tessera.turn(answer.agentTurnId)).toEqual(answer);
     expect(tessera.client).toBeNull();
   });
 
   it("remembers what each instance was asked before, until it is asked afresh or reset", async () => {
     const tessera = await open(world);
-    const ask = async (input: string, more: { instance_key?: string; is_fresh?: boolean } = {}) =>
+    const ask = async (input: string, more: { instanceKey?: string; isFresh?: boolean } = {}) =>
       (await tessera.run({ input, ...more })).deliverable;
     expect(await tessera.reset()).toBe(false); // nothing was asked yet
     await ask("a");
     await ask("b");
     expect(await ask("recall")).toBe('before: ["a","b"]');
-    expect(await ask("recall", { instance_key: "other" })).toBe("before: []");
-    expect(await ask("recall", { is_fresh: true })).toBe("before: []");
+    expect(await ask("recall", { instanceKey: "other" })).toBe("before: []");
+    expect(await ask("recall", { isFresh: true })).toBe("before: []");
     expect(await ask("recall")).toBe('before: ["recall"]');
     expect(await tessera.reset({ agent: "echo", reason: "done with this" })).toBe(true);
     expect(await ask("recall")).toBe("before: []");
-    expect(await ask("recall", { instance_key: "other" })).toBe('before: ["recall"]');
+    expect(await ask("recall", { instanceKey: "other" })).toBe('before: ["recall"]');
     await expect(tessera.reset({ agent: "nobody" })).rejects.toMatchObject({ code: "agent_not_found" });
-    await expect(tessera.reset({ instance_key: "a b" })).rejects.toMatchObject({ code: "bad_request" });
+    await expect(tessera.reset({ instanceKey: "a b" })).rejects.toMatchObject({ code: "bad_request" });
   });
 
   it("calls a tool by its name, once for one idempotency key", async () => {
     const tessera = await open({ tools: [double] });
-    const first = await tessera.callTool("double", { n: 4 }, { idempotency_key: "k" });
+    const first = await tessera.callTool("double", { n: 4 }, { idempotencyKey: "k" });
     expect(first).toMatchObject({ status: "success", result: { twice: 8 } });
-    const again = await tessera.callTool("double", { n: 5 }, { idempotency_key: "k" });
+    const again = await tessera.callTool("double", { n: 5 }, { idempotencyKey: "k" });
     expect(again).toEqual(first);
     expect(await tessera.callTool("double", { n: "four" })).toMatchObject({ status: "failed" });
     await expect(tessera.callTool("treble")).rejects.toMatchObject({ code: "not_found" });
@@ -95,13 +95,13 @@ describe("a program with a store in memory", () => {
     });
     const tessera = await open({ tools: [slow] });
     const unwanted = await tessera.callTool("slow", {}, { waitMs: 0 });
-    expect(await tessera.stop(unwanted.agent_turn_id, "changed my mind")).toBe(true);
-    expect(await tessera.turn(unwanted.agent_turn_id)).toMatchObject({ status: "canceled" });
-    const { agent_turn_id } = await tessera.callTool("slow", {}, { waitMs: 0 });
-    expect(await tessera.turn(agent_turn_id)).toMatchObject({ status: "waiting", deliverable: null });
+    expect(await tessera.stop(unwanted.agentTurnId, "changed my mind")).toBe(true);
+    expect(await tessera.turn(unwanted.agentTurnId)).toMatchObject({ status: "canceled" });
+    const { agentTurnId } = await tessera.callTool("slow", {}, { waitMs: 0 });
+    expect(await tessera.turn(agentTurnId)).toMatchObject({ status: "waiting", deliverable: null });
     release.resolve();
-    expect(await tessera.turn(agent_turn_id, { waitMs: 10_000 })).toMatchObject({ status: "success" });
-    expect(await tessera.stop(agent_turn_id)).toBe(false);
+    expect(await tessera.turn(agentTurnId, { waitMs: 10_000 })).toMatchObject({ status: "success" });
+    expect(await tessera.stop(agentTurnId)).toBe(false);
     await expect(tessera.stop("turn_of_nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
@@ -119,13 +119,13 @@ describe("a program with a store in memory", () => {
     const waiting = tessera.callTool("endless");
     await begun.promise;
     await tessera.close({ graceMs: 0 });
-    const { agent_turn_id, status } = await waiting;
+    const { agentTurnId, status } = await waiting;
     expect(status).toBe("waiting");
     const refused = { code: "bad_request", message: expect.stringContaining("was closed") };
     await expect(tessera.callTool("endless")).rejects.toMatchObject(refused);
     await expect(tessera.run({ agent: "a", input: "x" })).rejects.toMatchObject(refused);
-    await expect(tessera.turn(agent_turn_id)).rejects.toMatchObject(refused);
-    await expect(tessera.stop(agent_turn_id)).rejects.toMatchObject(refused);
+    await expect(tessera.turn(agentTurnId)).rejects.toMatchObject(refused);
+    await expect(tessera.stop(agentTurnId)).rejects.toMatchObject(refused);
     await expect(tessera.reset({ agent: "a" })).rejects.toMatchObject(refused);
   });
 
@@ -152,12 +152,12 @@ describe("a program with a directory", () => {
       },
     });
     const first = await open({ ...world, data, tools: [stuck] });
-    const { agent_turn_id } = await first.enqueue({ agent: "counter", input: "go" });
+    const { agentTurnId } = await first.enqueue({ agent: "counter", input: "go" });
     await started.promise;
     await first.close({ graceMs: 0 });
 
     const second = await open({ ...world, data });
-    expect(await second.turn(agent_turn_id, { waitMs: 20_000 })).toMatchObject({
+    expect(await second.turn(agentTurnId, { waitMs: 20_000 })).toMatchObject({
       status: "success",
       deliverable: "it is 42",
     });

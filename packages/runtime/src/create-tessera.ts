@@ -1,7 +1,7 @@
 // Tessera inside a user's own program: one call opens everything, `close` ends it.
 //
 //     const tessera = await createTessera({ data: "./store", tools: [forecast], models: [model], agents: [planner] });
-//     const { status, deliverable } = await tessera.run({ agent: "planner", input: "What is new?" });
+//     const turn = await tessera.run({ agent: "planner", input: "What is new?" });
 //     await tessera.close();
 //
 //   T1. What is asked for is durable before it is answered: a program that is killed and opens the same store again finds
@@ -16,9 +16,10 @@
 import { enqueueAgentTurn, requestToolCall, resetInstance, traceEnqueue } from "@tessera/agent";
 import { errorOf, type FieldSchema } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
-import type { RegisteredTool } from "@tessera/tool";
-import { awaitTurn, type TurnAnswer, type WaitOptions } from "./await-turn.ts";
-import { awaitToolCall, type ToolCallAnswer } from "./call-tool.ts";
+import type { DefinedTool, RegisteredTool, ToolParameters } from "@tessera/tool";
+import { type DeliverableSchema, deliverableSchema, type InferDeliverable } from "@tessera/tool/catalog";
+import { type AskedTurn, awaitTurn, openTurn, type TurnAnswer, type WaitOptions } from "./await-turn.ts";
+import { awaitToolCall, openCall, type ToolCallAnswer } from "./call-tool.ts";
 import type { AgentResources } from "./open-agents.ts";
 import type { Api, ApiOptions } from "./open-api.ts";
 import { openLog } from "./open-log.ts";
@@ -51,54 +52,112 @@ export interface TesseraOptions
   readonly onFatal?: (error: Error) => void;
 }
 
+/** What a turn is asked for. */
 export interface RunRequest {
   /** Its name; default: the entry of the swarm, or the only agent. */
   readonly agent?: string;
+  /** The task, in words. */
   readonly input: string;
   /** An instance of an agent remembers its earlier turns, as the agent's `memory` says; no other instance's. Default: `default`. */
-  readonly instance_key?: string;
+  readonly instanceKey?: string;
   /** True: the instance begins anew, and neither this turn nor a later one remembers what was before. */
-  readonly is_fresh?: boolean;
-  readonly channel_id?: string;
-  /** The same key is the same turn. */
-  readonly idempotency_key?: string;
-  /** What the deliverable must have. */
-  readonly result_fields?: readonly FieldSchema[];
+  readonly isFresh?: boolean;
+  /** The channel that the turn and its calls belong to. Default: `public`. */
+  readonly channelId?: string;
+  /** The same key is the same turn, however often it is asked for: also after a crash, and in another process. */
+  readonly idempotencyKey?: string;
+  /** The fields that the deliverable must have, of any JSON; with `deliverable` there is a schema for them. */
+  readonly resultFields?: readonly FieldSchema[];
 }
 
+/** What is to be delivered, for {@link Tessera.run}. */
+export interface Deliver<Schema extends ToolParameters> {
+  /** The schema of the deliverable, an object: of zod, valibot, arktype … or a JSON Schema. The model is told it, has to end its turn
+   *  with `submit_result`, and corrects what does not fit. What does not fit all the same is thrown as `deliverable_invalid`. */
+  readonly deliverable: Schema;
+}
+
+/** Whose memory is to begin anew. */
 export interface ResetRequest {
   /** Its name; default: the entry of the swarm, or the only agent. */
   readonly agent?: string;
-  readonly instance_key?: string;
-  /** For whoever looks at it later. */
+  /** Which instance of the agent. Default: `default`. */
+  readonly instanceKey?: string;
+  /** Is kept, for people who look at it later. */
   readonly reason?: string;
 }
 
+/** How a tool is called. */
 export interface CallOptions extends WaitOptions {
-  /** Whose workspace the call has. */
-  readonly agent_id?: string;
-  readonly channel_id?: string;
-  readonly idempotency_key?: string;
+  /** The instance in whose name and workspace the tool works. Default: one of the call's own. */
+  readonly agentId?: string;
+  /** The channel that the call belongs to. Default: `public`. */
+  readonly channelId?: string;
+  /** The same key is the same call, however often it is asked for: also after a crash, and in another process. */
+  readonly idempotencyKey?: string;
 }
 
+/** A store and what works on it, inside a program: what {@link createTessera} opens. */
 export interface Tessera {
-  /** Asks for a turn and waits for its end. */
+  /** Asks for a turn and waits for its end; with a schema, its deliverable has the schema's type.
+   *
+   * ```ts
+   * import { createTessera } from "@tessera/tessera";
+   * import { z } from "zod";
+   *
+   * const tessera = await createTessera({ bundle: "./my-swarm" });
+   * const Offer = z.object({ hotel: z.string(), price: z.number().describe("For a night, in euros") });
+   * const turn = await tessera.run({ input: "A room in Porto", deliverable: Offer });
+   * if (turn.status === "success") console.log(turn.deliverable.hotel, turn.deliverable.price.toFixed(2));
+   * ```
+   */
+  run<const Schema extends ToolParameters>(
+    request: RunRequest & WaitOptions & Deliver<Schema>,
+  ): Promise<TurnAnswer<InferDeliverable<Schema>>>;
   run(request: RunRequest & WaitOptions): Promise<TurnAnswer>;
-  /** Asks for a turn; `turn` waits for it. */
-  enqueue(request: RunRequest): Promise<{ readonly agent_turn_id: string; readonly agent_id: string }>;
-  /** How a turn ended. Without `waitMs` it answers at once, `waiting` where the turn is not over. */
+  /** Asks for a turn; it is stored when this resolves. `turn` waits for it. */
+  enqueue(request: RunRequest & Partial<Deliver<ToolParameters>>): Promise<AskedTurn>;
+  /** How a turn ended. Without `waitMs` it answers at once, `waiting` where the turn is not over. With the schema that was asked for,
+   *  the deliverable has its type. */
+  turn<const Schema extends ToolParameters>(
+    agentTurnId: string,
+    options: WaitOptions & Deliver<Schema>,
+  ): Promise<TurnAnswer<InferDeliverable<Schema>>>;
   turn(agentTurnId: string, options?: WaitOptions): Promise<TurnAnswer>;
   /** Stops a turn and everything it waits for. False: it was over. */
   stop(agentTurnId: string, reason?: string): Promise<boolean>;
   /** Later turns of the instance remember nothing from before now; a running one goes on as it began. False: there was nothing. */
   reset(request?: ResetRequest): Promise<boolean>;
-  /** One durable call of a tool of the project. */
-  callTool(name: string, args?: unknown, options?: CallOptions): Promise<ToolCallAnswer>;
-  /** For @tessera/client; null where no API is served. */
+  /** One durable call of a tool of the project, without a model. Called by its definition, arguments and result have the tool's types;
+   *  by its name, they are any JSON.
+   *
+   * ```ts
+   * import { createTessera, defineTool } from "@tessera/tessera";
+   *
+   * const double = defineTool({
+   *   name: "double",
+   *   parameters: { type: "object", properties: { n: { type: "number" } }, required: ["n"] },
+   *   handler: (_ctx, { n }) => ({ twice: n * 2 }),
+   * });
+   * const tessera = await createTessera({ tools: [double] });
+   * const call = await tessera.callTool(double, { n: 4 });
+   * if (call.status === "success") console.log(call.result.twice + 1);
+   * ```
+   */
+  callTool<Input, Output, Arguments>(
+    tool: DefinedTool<Input, Output, Arguments>,
+    ...call: Record<never, never> extends Arguments
+      ? [args?: Arguments, options?: CallOptions]
+      : [args: Arguments, options?: CallOptions]
+  ): Promise<ToolCallAnswer<Awaited<Output>>>;
+  callTool(name: string, args?: Readonly<Record<string, unknown>>, options?: CallOptions): Promise<ToolCallAnswer>;
+  /** Address and key of the API that this process serves, for `@tessera/client`; null where it serves none. */
   readonly client: { readonly url: string; readonly apiKey: string } | null;
+  /** The project that everything here is asked of. */
   readonly project: string;
   /** The entry of the swarm, or the only agent; null without one. */
   readonly entryAgent: string | null;
+  /** How this process is, check by check: what `/health` of the API answers. */
   health(): Promise<Health>;
   /** Takes nothing new and gives what runs the grace; a second call gives none. What is not done goes on at the next start. */
   close(options?: StopOptions): Promise<void>;
@@ -151,58 +210,83 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
       return waiting;
     }
   };
-  const turnEnd = (turn: { readonly agent_turn_id: string; readonly agent_id: string }, options: WaitOptions) => {
-    const waiting = { ...turn, status: "waiting" as const, deliverable: null, error: null };
-    return orWaiting<TurnAnswer>(awaitTurn(node, project, turn, options), waiting);
+  const turnEnd = async (asked: AskedTurn, options: WaitOptions, expected?: DeliverableSchema<ToolParameters>) => {
+    const turn = await orWaiting<TurnAnswer>(awaitTurn(node, project, asked, options), openTurn(asked));
+    if (expected === undefined || turn.status !== "success") return turn;
+    return { ...turn, deliverable: await expected.read(turn.deliverable, turn.agentTurnId) };
   };
   const named = (agent: string | null = entryAgent): string => {
     if (agent === null) throw errorOf("agent_not_found", "no agent is defined; give agents, a bundle, or a name");
     return agent;
   };
-  const enqueue: Tessera["enqueue"] = async ({ agent: wanted, input, ...rest }) => {
+  const ask = async (request: RunRequest, expected?: DeliverableSchema<ToolParameters>): Promise<AskedTurn> => {
     checkOpen();
-    const agent = named(wanted);
-    const request = { ...pick(rest), project_id: project, agent, input };
+    refuseWireSpelling(request, REQUEST_FIELDS);
+    const { input } = request;
+    const agent = named(request.agent);
     const { agent_turn_id, agent_id } = await traceEnqueue({ agent_name: agent }, (trace) =>
-      enqueueAgentTurn(kernel, ids, { ...request, ...trace }),
+      enqueueAgentTurn(kernel, ids, {
+        ...wireOf(request, REQUEST_FIELDS),
+        ...(expected === undefined ? {} : { deliverable_schema: expected.schema }),
+        ...trace,
+        project_id: project,
+        agent,
+        input,
+      }),
     );
-    return { agent_turn_id, agent_id };
+    return { agentTurnId: agent_turn_id, agentId: agent_id };
+  };
+  const run = async (request: RunRequest & WaitOptions & Partial<Deliver<ToolParameters>>) => {
+    const expected = expectedOf(request);
+    return await turnEnd(await ask(request, expected), request, expected);
+  };
+  const turn = async (agentTurnId: string, options: WaitOptions & Partial<Deliver<ToolParameters>> = {}) => {
+    checkOpen();
+    const expected = expectedOf(options);
+    const row = await kernel.reads.turn(project, agentTurnId);
+    return await turnEnd({ agentTurnId, agentId: String(row?.agent_id) }, { waitMs: 0, ...options }, expected);
+  };
+  const callTool = async (tool: string | RegisteredTool, args: unknown = {}, options: CallOptions = {}) => {
+    checkOpen();
+    refuseWireSpelling(options, CALL_FIELDS);
+    const tool_name = typeof tool === "string" ? tool : tool.definition.tool_name;
+    if ((await kernel.reads.tool(project, tool_name)) === null) {
+      const hint = typeof tool === "string" ? "" : "; give it to createTessera({ tools })";
+      throw errorOf("not_found", `there is no tool ${JSON.stringify(tool_name)} in project ${project}${hint}`);
+    }
+    const request = { ...wireOf(options, CALL_FIELDS), project_id: project, tool_name, arguments: args };
+    const { agent_turn_id } = await traceEnqueue({ tool_name }, (trace) =>
+      requestToolCall(kernel, ids, { ...request, ...trace }),
+    );
+    return await orWaiting<ToolCallAnswer>(
+      awaitToolCall(node, project, agent_turn_id, options),
+      openCall(agent_turn_id),
+    );
   };
   return {
     project,
     entryAgent,
     client: clientOf(api),
-    enqueue,
-    run: async (request) => await turnEnd(await enqueue(request), request),
-    async turn(agent_turn_id, { waitMs = 0, ...rest } = {}) {
+    enqueue: async (request) => await ask(request, expectedOf(request)),
+    run: run as Tessera["run"],
+    turn: turn as Tessera["turn"],
+    callTool: callTool as Tessera["callTool"],
+    async stop(agentTurnId, reason) {
       checkOpen();
-      const turn = await kernel.reads.turn(project, agent_turn_id);
-      const agent_id = String(turn?.agent_id);
-      return await turnEnd({ agent_turn_id, agent_id }, { ...rest, waitMs });
-    },
-    async stop(agent_turn_id, reason) {
-      checkOpen();
+      const agent_turn_id = agentTurnId;
       const outcome = await kernel.stopTurn({ project_id: project, agent_turn_id, ...(reason && { reason }) });
       if (outcome.outcome === "accepted") return true;
       if (outcome.code === "not_found") throw errorOf("not_found", `there is no turn ${agent_turn_id}`);
       return false;
     },
-    async reset({ agent, ...rest } = {}) {
+    async reset(request = {}) {
       checkOpen();
-      return await resetInstance(kernel, { ...rest, project_id: project, agent: named(agent) });
-    },
-    async callTool(tool_name, args = {}, { waitMs, signal, ...rest } = {}) {
-      checkOpen();
-      if ((await kernel.reads.tool(project, tool_name)) === null) {
-        throw errorOf("not_found", `there is no tool ${JSON.stringify(tool_name)} in project ${project}`);
-      }
-      const request = { ...rest, project_id: project, tool_name, arguments: args };
-      const { agent_turn_id } = await traceEnqueue({ tool_name }, (trace) =>
-        requestToolCall(kernel, ids, { ...request, ...trace }),
-      );
-      const wait = { ...(waitMs === undefined ? {} : { waitMs }), ...(signal === undefined ? {} : { signal }) };
-      const end = awaitToolCall(node, project, agent_turn_id, wait);
-      return await orWaiting<ToolCallAnswer>(end, { agent_turn_id, status: "waiting" });
+      refuseWireSpelling(request, RESET_FIELDS);
+      return await resetInstance(kernel, {
+        ...wireOf(request, RESET_FIELDS),
+        project_id: project,
+        agent: named(request.agent),
+      });
     },
     health,
     close(stopOptions) {
@@ -212,16 +296,39 @@ function tesseraOf({ node, agents, api, health, close }: Process, project: strin
   };
 }
 
-/** A request may be handed on with the options of its wait; the turn gets none of those. */
-function pick(request: Omit<RunRequest, "agent" | "input">) {
-  const { instance_key, channel_id, idempotency_key, result_fields, is_fresh } = request;
-  return {
-    ...(instance_key === undefined ? {} : { instance_key }),
-    ...(channel_id === undefined ? {} : { channel_id }),
-    ...(idempotency_key === undefined ? {} : { idempotency_key }),
-    ...(result_fields === undefined ? {} : { result_fields }),
-    ...(is_fresh === undefined ? {} : { is_fresh }),
-  };
+/** The fields of a request by their names in the contract. */
+const REQUEST_FIELDS = {
+  instanceKey: "instance_key",
+  isFresh: "is_fresh",
+  channelId: "channel_id",
+  idempotencyKey: "idempotency_key",
+  resultFields: "result_fields",
+} as const;
+const CALL_FIELDS = { agentId: "agent_id", channelId: "channel_id", idempotencyKey: "idempotency_key" } as const;
+const RESET_FIELDS = { instanceKey: "instance_key", reason: "reason" } as const;
+
+type Fields = Readonly<Record<string, string>>;
+type WireOf<Request, Names extends Fields> = {
+  readonly [Name in keyof Request & keyof Names as Names[Name]]: Exclude<Request[Name], undefined>;
+};
+
+/** A request may be handed on with the options of its wait; only the named fields go on. */
+function wireOf<Request extends object, Names extends Fields>(request: Request, names: Names): WireOf<Request, Names> {
+  const entries = Object.entries(names).map(([name, wire]) => [wire, request[name as keyof Request]] as const);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined)) as WireOf<Request, Names>;
+}
+
+/** A program in plain JavaScript would otherwise lose an idempotency key without a word. */
+function refuseWireSpelling(request: object, names: Fields): void {
+  for (const [name, wire] of Object.entries(names)) {
+    if (name !== wire && Object.hasOwn(request, wire)) {
+      throw errorOf("bad_request", `there is no option ${wire}; it is written ${name}`, { details: { field: wire } });
+    }
+  }
+}
+
+function expectedOf({ deliverable }: Partial<Deliver<ToolParameters>>): DeliverableSchema<ToolParameters> | undefined {
+  return deliverable === undefined ? undefined : deliverableSchema(deliverable);
 }
 
 function clientOf(api: Api | null): Tessera["client"] {

@@ -29,14 +29,16 @@ export { systemClock } from "@tessera/engines/system";
 export { API_KEY_ROLES, type ApiKeyRole } from "@tessera/kernel";
 export type { Health, HealthCheck } from "@tessera/server";
 export { defineTool } from "@tessera/tool";
+export type { InferDeliverable } from "@tessera/tool/catalog";
 export { parseToolUpload } from "@tessera/tool/resources";
 export { API_HOST, API_PORT } from "./api-address.ts";
-export type { TurnAnswer, WaitOptions } from "./await-turn.ts";
-export { awaitToolCall, callTool, type ToolCallAnswer } from "./call-tool.ts";
+export type { AskedTurn, TurnAnswer, TurnError, WaitOptions } from "./await-turn.ts";
+export { awaitToolCall, type CallError, callTool, type ToolCallAnswer } from "./call-tool.ts";
 export { connectExecutor, type ExecutorLink } from "./connect-executor.ts";
 export {
   type CallOptions,
   createTessera,
+  type Deliver,
   type ResetRequest,
   type RunRequest,
   type Tessera,

@@ -7,14 +7,18 @@
 // `/runtime` for programs that put a process together from its parts.
 
 export {
+  type AskedTurn,
   agentIdOf,
+  type CallError,
   type CallOptions,
   createTessera,
+  type Deliver,
   defineAgent,
   defineModel,
   defineSwarm,
   defineTool,
   type Health,
+  type InferDeliverable,
   type ResetRequest,
   ROLES,
   type Role,
@@ -24,6 +28,7 @@ export {
   type TesseraOptions,
   type ToolCallAnswer,
   type TurnAnswer,
+  type TurnError,
   type WaitOptions,
 } from "@tessera/runtime";
-export { ToolError } from "@tessera/tool";
+export { type ErrorCode, type ErrorDetails, TesseraError, ToolError } from "@tessera/tool";

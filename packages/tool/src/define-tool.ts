@@ -22,54 +22,102 @@ import {
 import type { JsonObject, JsonValue, ToolContext, ToolHandler, ToolReconcile } from "./api.ts";
 import { checkArguments, checkChoice, checkFields, checkNumber, plainJson } from "./define-tool-checks.ts";
 import type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions } from "./definition.ts";
-import type { InferToolInput, ToolParameters } from "./infer-input.ts";
+import type { InferToolInput, ToolArguments, ToolParameters } from "./infer-input.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "./policy.ts";
 import { isReservedToolName } from "./reserved-names.ts";
-import { jsonSchemaOf, parserOf } from "./tool-parameters.ts";
+import { jsonSchemaOf, parametersOf, parserOf } from "./tool-parameters.ts";
 
-export interface ToolSpec<P extends ToolParameters, Output extends JsonValue | Promise<JsonValue>> {
-  /** `forecast`, or `weather__forecast` for the export `forecast` of `weather`. */
+/** What {@link defineTool} takes. Types of `parameters` and `handler` are read off what is written. */
+export interface ToolSpec<
+  P extends ToolParameters,
+  Output extends JsonValue | Promise<JsonValue>,
+  Filled extends string = never,
+> {
+  /** What a model calls: `forecast`, or `weather__forecast` for the export `forecast` of `weather`. */
   readonly name: string;
+  /** Tells the model what the tool does and when to use it. */
   readonly description?: string;
-  /** Any Standard JSON Schema or a JSON Schema 2020-12. Absent: any object. */
+  /** The arguments: a schema of zod, valibot, arktype … or a JSON Schema 2020-12. Absent: any object. */
   readonly parameters?: P;
-  /** What a crash in the middle means: `once` unless the tool may be repeated. */
+  /** What a crash in the middle means. `read`: it changes nothing, so it is run again. `idempotent`: it may be run again under
+   *  the same `ctx.idempotencyKey`. `once` (the default): it is never run again by itself; the call ends `outcome_unknown`. */
   readonly effect?: ToolEffect;
+  /** How often a failed run of a tool that may be repeated is tried at all, and the pause before the second try. */
   readonly retry?: { readonly maxAttempts?: number; readonly backoffMs?: number };
+  /** How long one run may take; then `ctx.signal` is aborted and the call is failed with `tool_timeout`. */
   readonly timeoutMs?: number;
   /** How long a call may wait for an executor; for the placements `service` and `edge`. */
   readonly queueTimeoutMs?: number;
+  /** `terminate`: its success ends the turn that called it. Default `suspend`: the turn goes on with the result. */
   readonly afterExecution?: AfterExecution;
+  /** How many characters of an error's message the model sees. */
   readonly errorMessageLimit?: number;
+  /** Where it runs. `inline` (the default): in the worker. `service` and `edge`: in a process that claims calls of `target`. */
   readonly placement?: ToolPlacement;
   /** Who hosts it, for `service` and `edge`; the resource's name if absent. */
   readonly target?: string;
-  readonly args?: { readonly defaults?: JsonObject; readonly fixed?: JsonObject };
-  /** Argument → environment variable of the executor. */
-  readonly envs?: Readonly<Record<string, string>>;
+  /** Arguments that the model need not give (`defaults`), and those that it cannot (`fixed`). */
+  readonly args?: {
+    readonly defaults?: { readonly [Name in Filled]?: JsonValue };
+    readonly fixed?: { readonly [Name in Filled]?: JsonValue };
+  };
+  /** Arguments that come from the executor's environment: argument → name of the variable. */
+  readonly envs?: { readonly [Name in Filled]?: string };
   /** Whom it may reach through ctx.runtime; absent fields do not limit. */
   readonly delegationPolicy?: {
     readonly operations?: readonly DelegatedOperation[];
     readonly targetTags?: readonly string[];
     readonly targetProfiles?: readonly string[];
   };
+  /** Says what became of a run that was cut off, for a tool that is not to be run twice. */
   readonly reconcile?: ToolReconcile;
+  /** Does the work. What it returns is the result of the call; throw a {@link ToolError} to fail with words for the model. */
   readonly handler: (ctx: ToolContext, input: InferToolInput<P>) => Output;
 }
 
-/** A tool with its code. Hand it to a runtime, or call `handler` in a test. */
-export interface DefinedTool<Input = JsonObject, Output = JsonValue | Promise<JsonValue>> extends RegisteredTool {
+/** A tool with its code. Give it to `createTessera({ tools })`, name it in `defineAgent({ tools })`, call it with
+ *  `tessera.callTool(tool, …)`, or call its `handler` in a test. */
+export interface DefinedTool<Input = JsonObject, Output = JsonValue | Promise<JsonValue>, Arguments = Input>
+  extends RegisteredTool {
+  /** What a model calls. */
   readonly name: string;
+  /** The document that is stored and shown to a model, as the wire spells it. */
   readonly definition: ToolDefinition;
+  /** The handler as a host runs it. */
   readonly code: Extract<ToolCode, { kind: "function" }>;
   /** The author's function as it is: without the schema's check, which `code.parse` does. */
   readonly handler: (ctx: ToolContext, input: Input) => Output;
+  /** For the compiler only: what a caller gives, and what the call's result is. Never there at run time. */
+  readonly "~types"?: { readonly arguments: Arguments; readonly result: Awaited<Output> };
 }
 
+/**
+ * A tool written as one function.
+ *
+ * ```ts
+ * import { defineTool, ToolError } from "@tessera/tool";
+ * import { z } from "zod";
+ *
+ * export const forecast = defineTool({
+ *   name: "weather__forecast",
+ *   description: "The weather of tomorrow",
+ *   effect: "read",
+ *   parameters: z.object({ city: z.string(), days: z.number().default(1) }),
+ *   handler: async (ctx, { city, days }) => {
+ *     const answer = await fetch(`https://weather.example/${city}?days=${days}`, { signal: ctx.signal });
+ *     if (!answer.ok) throw new ToolError(`no forecast for ${city}`, { suggestion: "Name a larger city nearby." });
+ *     return { city, text: await answer.text() };
+ *   },
+ * });
+ * ```
+ *
+ * @throws {TesseraError} for a mistake in what is given, with the field, what was expected and what was found
+ */
 export function defineTool<
   const P extends ToolParameters = Record<never, never>,
   Output extends JsonValue | Promise<JsonValue> = JsonValue | Promise<JsonValue>,
->(spec: ToolSpec<P, Output>): DefinedTool<InferToolInput<P>, Output> {
+  Filled extends string = never,
+>(spec: ToolSpec<P, Output, Filled>): DefinedTool<InferToolInput<P>, Output, ToolArguments<P, Filled>> {
   const { resource, action } = nameParts(spec.name);
   checkFields(spec.name, "", spec, FIELDS);
   checkFields(spec.name, "retry", spec.retry, { maxAttempts: true, backoffMs: true });
@@ -78,7 +126,7 @@ export function defineTool<
   const definition: ToolDefinition = {
     tool_name: spec.name,
     description: descriptionOf(spec),
-    parameters: spec.parameters === undefined ? {} : jsonSchemaOf(spec.parameters, spec.name),
+    parameters: spec.parameters === undefined ? {} : jsonSchemaOf(spec.parameters, parametersOf(spec.name)),
     target_subject: targetSubjectFor(targetOf(spec, resource), action),
     after_execution:
       checkChoice(spec.name, "afterExecution", ["suspend", "terminate"], spec.afterExecution) ??
@@ -118,7 +166,7 @@ const FIELDS: Readonly<Record<keyof ToolSpec<ToolParameters, JsonValue>, true>> 
   handler: true,
 };
 
-type AnySpec = Omit<ToolSpec<ToolParameters, JsonValue | Promise<JsonValue>>, "handler">;
+type AnySpec = Omit<ToolSpec<ToolParameters, JsonValue | Promise<JsonValue>, string>, "handler">;
 
 function nameParts(name: unknown): { readonly resource: string; readonly action: string } {
   if (!isToolName(name)) {

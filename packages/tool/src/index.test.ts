@@ -38,6 +38,7 @@ describe("the light entries", () => {
       "SESSION_ALIAS_CHARS_MAX",
       "TIMEOUT_MS_MAX",
       "TOOL_ERROR_CODE_DEFAULT",
+      "TesseraError",
       "ToolError",
       "applyMessageEvent",
       "createConversationState",

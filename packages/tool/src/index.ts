@@ -8,7 +8,14 @@
 //
 // Light: neither a schema validator nor a YAML parser is loaded here (catalog and resources are entries of their own).
 
-export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "@tessera/protocol";
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  SESSION_ALIAS_CHARS_MAX,
+  type SessionOwner,
+  sessionKey,
+  TesseraError,
+} from "@tessera/protocol";
 export type {
   AgentEvent,
   AgentRuntimeCatalogResult,
@@ -52,7 +59,13 @@ export {
 } from "./conversation.ts";
 export { type DefinedTool, defineTool, type ToolSpec } from "./define-tool.ts";
 export type { RegisteredTool, ToolCode, ToolDefinition, ToolOptions, ToolPolicy } from "./definition.ts";
-export type { InferToolInput, RawJsonSchema, ToolParameters } from "./infer-input.ts";
+export type {
+  InferToolArguments,
+  InferToolInput,
+  RawJsonSchema,
+  ToolArguments,
+  ToolParameters,
+} from "./infer-input.ts";
 export type { RunFailure, RunOptions, ToolInvocation, ToolLogEntry, ToolRunner } from "./invocation.ts";
 export {
   ATTEMPTS_MAX_MAX,

@@ -6,7 +6,14 @@
 
 import { createHash } from "node:crypto";
 import type { CardDraft, EnqueueOutcome, Ids, Kernel } from "@tessera/kernel";
-import { errorOf, type FieldSchema, isErrorCode, isInstanceKey } from "@tessera/protocol";
+import {
+  errorOf,
+  type FieldSchema,
+  isErrorCode,
+  isInstanceKey,
+  isJsonObject,
+  type JsonObject,
+} from "@tessera/protocol";
 import { INSTANCE_KEY_DEFAULT } from "../instance.ts";
 import { ensureInstance, instanceOf } from "../runtime/instances.ts";
 import { enqueueRootTurn } from "./enqueue-root-turn.ts";
@@ -25,6 +32,8 @@ export interface AgentTurnRequest {
   readonly is_fresh?: boolean;
   /** What the deliverable must have. */
   readonly result_fields?: readonly FieldSchema[];
+  /** JSON Schema of the deliverable, an object; instead of `result_fields`. */
+  readonly deliverable_schema?: JsonObject;
   /** W3C context of whoever asks. */
   readonly trace_id?: string;
   readonly span_id?: string;
@@ -101,7 +110,7 @@ export async function unknownAgent(
   return errorOf("agent_not_found", `there is no agent ${JSON.stringify(name)} in this project; ${there}`);
 }
 
-function cardsOf(ids: Ids, { input, result_fields }: AgentTurnRequest): CardDraft[] {
+function cardsOf(ids: Ids, { input, result_fields, deliverable_schema }: AgentTurnRequest): CardDraft[] {
   const card = (type: string, content: CardDraft["content"]): CardDraft => ({
     card_id: ids.mint("card"),
     type,
@@ -109,8 +118,23 @@ function cardsOf(ids: Ids, { input, result_fields }: AgentTurnRequest): CardDraf
     author_id: ENTRY_AUTHOR,
   });
   const instruction = card("task.instruction", { text: input });
+  if (deliverable_schema !== undefined) {
+    if (result_fields !== undefined) throw errorOf("bad_request", "give either a deliverable's fields or its schema");
+    const fields = requiredOf(deliverable_schema).map((field) => ({ ...field }));
+    return [instruction, card("task.result_fields", { fields, schema: deliverable_schema })];
+  }
   if (result_fields === undefined || result_fields.length === 0) return [instruction];
   return [instruction, card("task.result_fields", { fields: result_fields.map((field) => ({ ...field })) })];
+}
+
+/** The fields that a schema demands, with what it says about them. */
+function requiredOf({ required, properties }: JsonObject): FieldSchema[] {
+  const names = Array.isArray(required) ? required.filter((name) => typeof name === "string" && name !== "") : [];
+  return [...new Set(names as string[])].map((name) => {
+    const property = isJsonObject(properties) && Object.hasOwn(properties, name) ? properties[name] : undefined;
+    const description = isJsonObject(property) ? property.description : undefined;
+    return { name, description: typeof description === "string" ? description : "" };
+  });
 }
 
 /** E2. The key alone names the turn, so that its use for another agent is found. */

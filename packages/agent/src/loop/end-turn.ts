@@ -13,7 +13,7 @@ import {
   type ToolResultContent,
 } from "@tessera/protocol";
 import type { ModelAnswer, ModelToolCall } from "../model-port.ts";
-import { requiredFields } from "../transcript/index.ts";
+import { deliverableSchema, requiredFields } from "../transcript/index.ts";
 import { type Ending, NO_CONTENT } from "./finish-turn.ts";
 import { calledTools } from "./last-step.ts";
 import { readSubmission } from "./submit-result.ts";
@@ -48,7 +48,8 @@ export function endBySubmission(
 ): { readonly end: Ending } | { readonly refusal: ToolResultContent } {
   try {
     const required = requiredFields(session.context).map((field) => field.name);
-    const fields = readSubmission(submission.arguments, required, callsLeft);
+    const schema = deliverableSchema(session.context);
+    const fields = readSubmission(submission.arguments, { required, schema }, callsLeft);
     const reminder = requiredToolsReminder(session);
     if (reminder !== null) throw new BadRequest(reminder);
     return { end: { status: "success", step_id, thought: answer, content: { data: { fields } } } };
@@ -61,6 +62,9 @@ export function endBySubmission(
 function reminderOf(session: TurnSession): string | null {
   const { must_end_with } = session.profile;
   const { called } = calledTools(session.cards);
+  if (deliverableSchema(session.context) !== null) {
+    return "This task must end with a call of submit_result, whose result fits the schema. Call it now.";
+  }
   if (must_end_with.length > 0 && !must_end_with.some((name) => called.has(name))) {
     return `This task must end with a call of ${must_end_with.join(" or ")}. Call it now.`;
   }

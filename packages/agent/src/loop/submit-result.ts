@@ -2,7 +2,8 @@
 //
 //   R1. It must be the only call of its message; with required fields each name must be there exactly once. What is wrong
 //       goes back to the model as the call's result.
-//   R2. Both `{fields: [{name, value}]}` and a plain name → value map are understood; the output is ordered, required first.
+//   R2. Where the deliverable has a schema, the fields as one object must fit it.
+//   R3. Both `{fields: [{name, value}]}` and a plain name → value map are understood; the output is ordered, required first.
 
 import {
   ARGUMENTS_BYTES_MAX,
@@ -13,6 +14,7 @@ import {
   parseJson,
 } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
+import { compileParameters } from "@tessera/tool/catalog";
 
 export type ResultField = { readonly name: string; readonly value: JsonValue };
 
@@ -45,26 +47,44 @@ export const SUBMIT_RESULT: ToolDefinition = {
   options: { placement: "inline", effect: "read" },
 };
 
+export interface AskedResult {
+  readonly required: readonly string[];
+  /** Of the fields as one object. */
+  readonly schema: JsonObject | null;
+}
+
 /** The fields in order, or a BadRequest that tells the model what to mend. */
-export function readSubmission(given: unknown, required: readonly string[], callsInMessage: number): ResultField[] {
+export function readSubmission(
+  given: unknown,
+  { required, schema }: AskedResult,
+  callsInMessage: number,
+): ResultField[] {
   if (callsInMessage !== 1) throw new BadRequest("submit_result must be the only call of its message");
   const args = typeof given === "string" ? parseJson(given, { bytesMax: ARGUMENTS_BYTES_MAX }) : given;
   const result = isJsonObject(args) && "result" in args ? args.result : args;
-  const fields = fieldsOf(result);
+  const fields = fieldsOf(result, schema);
   const names = fields.map((field) => field.name);
   const repeated = names.filter((name, n) => names.indexOf(name) !== n);
   const missing = required.filter((name) => !names.includes(name));
   if (repeated.length > 0) throw new BadRequest(`fields given more than once: ${[...new Set(repeated)].join(", ")}`);
   if (missing.length > 0)
     throw new BadRequest(`missing fields: ${missing.join(", ")}; required are ${required.join(", ")}`);
+  if (schema !== null) requireFitting(fields, schema);
   const first = required.flatMap((name) => fields.find((field) => field.name === name) ?? []);
-  return [...first, ...fields.filter((field) => !required.includes(field.name))]; // R2
+  return [...first, ...fields.filter((field) => !required.includes(field.name))]; // R3
 }
 
-function fieldsOf(result: unknown): ResultField[] {
+/** R2 */
+function requireFitting(fields: readonly ResultField[], schema: JsonObject): void {
+  const issues = compileParameters(schema).issues(Object.fromEntries(fields.map(({ name, value }) => [name, value])));
+  if (issues.length > 0) throw new BadRequest(`result does not fit its schema: ${issues.join("; ")}`);
+}
+
+function fieldsOf(result: unknown, schema: JsonObject | null): ResultField[] {
   if (!isJsonObject(result)) throw new BadRequest("result must be an object: {fields: [{name, value}]}");
   const { fields } = result as JsonObject;
-  if (fields === undefined) return Object.entries(result).map(([name, value]) => ({ name, value }));
+  const isNamed = isJsonObject(schema?.properties) && Object.hasOwn(schema.properties, "fields");
+  if (fields === undefined || isNamed) return Object.entries(result).map(([name, value]) => ({ name, value }));
   if (!Array.isArray(fields)) throw new BadRequest("result.fields must be a list of {name, value}");
   return fields.map((field, n) => {
     if (!isJsonObject(field) || typeof field.name !== "string" || field.value === undefined) {

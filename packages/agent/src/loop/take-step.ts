@@ -14,7 +14,7 @@ import { CALLS_PER_STEP_MAX, errorOf, TesseraError, type ToolResultContent } fro
 import { modelTool, type PlannedCall, planCalls } from "@tessera/tool/catalog";
 import type { ModelAnswer, ModelCall, ModelToolCall } from "../model-port.ts";
 import { activeSpanId, activeTraceparent, traceChat } from "../telemetry/telemetry.ts";
-import { offeredForBudget, renderSystemPrompt, requiredFields } from "../transcript/index.ts";
+import { deliverableSchema, offeredForBudget, renderSystemPrompt, requiredFields } from "../transcript/index.ts";
 import { keepOrder, nextCallOf, type OrderedCall } from "./call-order.ts";
 import { endByAnswer, endBySubmission } from "./end-turn.ts";
 import type { Ending } from "./finish-turn.ts";
@@ -107,6 +107,7 @@ async function think(session: TurnSession, step: number, step_id: string): Promi
     system: renderSystemPrompt(profile, {
       display_name: turn.display_name ?? session.agentName,
       required_fields: requiredFields(session.context),
+      deliverable_schema: deliverableSchema(session.context),
       steps_left: stepsLeft,
     }),
     messages: session.transcript.messages(),

@@ -11,7 +11,7 @@ import type { RegisteredTool } from "@tessera/tool";
 import { INTERNAL_TOOL_DEFINITIONS, type ToolCatalog } from "@tessera/tool/catalog";
 import { requireNone } from "../extensions/extension-host.ts";
 import { type AgentProfile, MEMORY_DEFAULT } from "../profile.ts";
-import { createTranscript, type EarlierTurn, type Transcript } from "../transcript/index.ts";
+import { createTranscript, deliverableSchema, type EarlierTurn, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
 import type { LoopWorld, Turn } from "./world.ts";
 
@@ -51,7 +51,7 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
   ]);
   // Others may write into the box, too: a turn that is stopped in the queue leaves its deliverable there.
   const cards: CardDocument[] = output.filter((card) => card.metadata.agent_turn_id === turn.agent_turn_id);
-  const offered = await offerTools(world, catalog, profile);
+  const offered = await offerTools(world, catalog, profile, deliverableSchema(context) !== null);
   const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
   const watch = watchTurn(turn, { ...world, stopping });
   const transcript = createTranscript({ earlier, context, current: cards });
@@ -130,8 +130,14 @@ export async function readBox(
   }
 }
 
-/** The project's tools that the profile allows, the internal ones it names, and those of extensions. */
-async function offerTools(world: LoopWorld, project: ToolCatalog, profile: AgentProfile): Promise<RegisteredTool[]> {
+/** The project's tools that the profile allows, the internal ones it names, and those of extensions. A turn whose deliverable has
+ *  a schema has submit_result in any case: nothing else can end it. */
+async function offerTools(
+  world: LoopWorld,
+  project: ToolCatalog,
+  profile: AgentProfile,
+  isTyped: boolean,
+): Promise<RegisteredTool[]> {
   const isAllowed = (name: string) =>
     profile.allowed_tools === null ||
     profile.allowed_tools.includes(name) ||
@@ -145,6 +151,6 @@ async function offerTools(world: LoopWorld, project: ToolCatalog, profile: Agent
     ...internal.map((definition) => ({ definition, code: null })),
     ...((await world.extensions?.toolsOf(profile, (name) => project.get(name) !== undefined)) ?? []),
   ];
-  const hasSubmit = profile.allowed_internal_tools.includes(SUBMIT_RESULT.tool_name);
+  const hasSubmit = isTyped || profile.allowed_internal_tools.includes(SUBMIT_RESULT.tool_name);
   return hasSubmit ? [...offered, { definition: SUBMIT_RESULT, code: null }] : offered;
 }

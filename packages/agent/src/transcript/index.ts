@@ -17,7 +17,7 @@ export {
 } from "./message-event.ts";
 export { isWithheld, resultOutput } from "./result-output.ts";
 export { budgetWarning, offeredForBudget } from "./step-budget.ts";
-export { type PromptFacts, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
+export { deliverableSchema, type PromptFacts, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
 export {
   createTranscript,
   type EarlierTurn,

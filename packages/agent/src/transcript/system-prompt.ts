@@ -4,7 +4,7 @@
 //   S1. One pass over the text: a value that holds a placeholder is not read again, and an unknown placeholder stays.
 //   S2. What is the same in every step of a turn comes first, so that providers' caches keep it; the step budget comes last.
 
-import { type FieldSchema, isJsonObject } from "@tessera/protocol";
+import { type FieldSchema, isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { AgentProfile } from "../profile.ts";
 import type { TranscriptCard } from "./card-message.ts";
 import { budgetWarning, SUBMIT_RESULT } from "./step-budget.ts";
@@ -16,6 +16,8 @@ export interface PromptFacts {
   readonly downstream_roster?: string;
   readonly downstream_desc?: string;
   readonly required_fields?: readonly FieldSchema[];
+  /** Of the fields as one object; it says more than their names. */
+  readonly deliverable_schema?: JsonObject | null;
   /** This step included. */
   readonly steps_left?: number;
 }
@@ -36,21 +38,41 @@ export function renderSystemPrompt(
   );
   const parts = [
     text.trimEnd(),
-    fieldsBlock(facts.required_fields ?? [], profile.allowed_internal_tools.includes(SUBMIT_RESULT)),
+    isJsonObject(facts.deliverable_schema)
+      ? schemaBlock(facts.deliverable_schema)
+      : fieldsBlock(facts.required_fields ?? [], profile.allowed_internal_tools.includes(SUBMIT_RESULT)),
     facts.steps_left === undefined ? "" : (budgetWarning(facts.steps_left) ?? ""), // S2
   ];
   return parts.filter((part) => part !== "").join("\n\n");
 }
 
-/** The fields that this turn must deliver. The last card counts: what a context inherits comes before what is asked now. */
-export function requiredFields(cards: readonly Pick<TranscriptCard, "type" | "content">[]): readonly FieldSchema[] {
-  const fields = cards.findLast((card) => card.type === "task.result_fields")?.content.fields;
+type Asked = readonly Pick<TranscriptCard, "type" | "content">[];
+
+/** The schema that this turn's deliverable must fit; null where none was asked for. A turn with one ends by submit_result. */
+export function deliverableSchema(cards: Asked): JsonObject | null {
+  const schema = lastAsked(cards)?.schema;
+  return isJsonObject(schema) ? schema : null;
+}
+
+/** The fields that this turn must deliver. */
+export function requiredFields(cards: Asked): readonly FieldSchema[] {
+  const fields = lastAsked(cards)?.fields;
   if (!Array.isArray(fields)) return [];
   return fields.flatMap((field: unknown) =>
     isJsonObject(field) && typeof field.name === "string"
       ? { name: field.name, description: typeof field.description === "string" ? field.description : "" }
       : [],
   );
+}
+
+/** The last card counts: what a context inherits comes before what is asked now. */
+function lastAsked(cards: Asked) {
+  return cards.findLast((card) => card.type === "task.result_fields")?.content;
+}
+
+function schemaBlock(schema: JsonObject): string {
+  const how = `When your work is done, call ${SUBMIT_RESULT} alone. Its argument \`result\` must fit this JSON Schema:`;
+  return `${how}\n${JSON.stringify(schema)}`;
 }
 
 function fieldsBlock(fields: readonly FieldSchema[], hasSubmit: boolean): string {

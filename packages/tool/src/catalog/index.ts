@@ -12,6 +12,7 @@ export { toCurrentDialect } from "../schema/dialect.ts";
 export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
 export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
 export { type CheckParametersOptions, checkParameters, copyParameters } from "./check-parameters.ts";
+export { type DeliverableSchema, deliverableSchema, type InferDeliverable } from "./deliverable-schema.ts";
 export { completeArguments, type GatedArguments, gateArguments, plainCopy } from "./gate-arguments.ts";
 export {
   checkInternalArguments,
