@@ -94,7 +94,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
     const [operator, viewer] = [await keyOf("operator", project), await keyOf("viewer", project)];
     const answer = await world.call(hosted, "orders__find", {});
     expect(answer).toMatchObject({ status: "failed" });
-    const turn = answer.agent_turn_id;
+    const turn = answer.agentTurnId;
 
     const { failures } = await failuresOf(project, turn, operator);
     expect(failures).toMatchObject([{ tool_name: "orders__find", attempt: 1 }]);
@@ -129,16 +129,16 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
     const operator = await keyOf("operator", project);
     const again = await world.call(hosted, "orders__again", {});
     expect(again).toMatchObject({ status: "success", result: { attempt: 3 } });
-    const { failures } = await failuresOf(project, again.agent_turn_id, operator);
+    const { failures } = await failuresOf(project, again.agentTurnId, operator);
     expect(failures.map(({ attempt, stack }) => [attempt, stack.split("\n")[0]])).toEqual([
       [1, "Error: busy 1"],
       [2, "Error: busy 2"],
     ]);
     const fine = await world.call(hosted, "orders__fine", {});
-    expect(await failuresOf(project, fine.agent_turn_id, operator)).toEqual({ status: 200, failures: [] });
+    expect(await failuresOf(project, fine.agentTurnId, operator)).toEqual({ status: 200, failures: [] });
     expect((await failuresOf(project, "turn_none", operator)).status).toBe(404);
     const refused = await world.call(hosted, "orders__refuse", {});
-    const [meant] = (await failuresOf(project, refused.agent_turn_id, operator)).failures;
+    const [meant] = (await failuresOf(project, refused.agentTurnId, operator)).failures;
     expect(meant?.stack).toMatch(/^ToolError: no seats left\n {4}at .*orders\.ts/);
     expect(world.logs.filter(({ message }) => message.includes("no seats left")).map(({ level }) => level)).toEqual([
       "debug",
@@ -178,12 +178,12 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
       const report = { status: "failed", error, ...said };
       const headers = { "CG-Report-Capability": call?.capability ?? "" };
       expect(await post(`/calls/${call?.tool_call_id}/report`, report, headers)).toMatchObject({ outcome: "accepted" });
-      const { agent_turn_id, ...answer } = await called;
+      const { agentTurnId, ...answer } = await called;
       expect(answer).toMatchObject({ status: "failed", error });
       expect(JSON.stringify(answer), "it is no part of the result, and no reason to refuse it").not.toMatch(
         /stack|Traceback|warning/,
       );
-      const { failures } = await failuresOf(project, agent_turn_id, operator);
+      const { failures } = await failuresOf(project, agentTurnId, operator);
       expect(failures.map(({ stack }) => stack)).toEqual(kept);
     }
   });

@@ -23,6 +23,7 @@ export {
   enqueueAgentTurn,
   type InstanceReset,
   resetInstance,
+  withdrawProfiles,
 } from "./deploy/index.ts";
 export {
   createExtensionHost,
@@ -31,7 +32,7 @@ export {
   type ExtensionModule,
 } from "./extensions/index.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
-export { type AgentWorker, startAgentWorker } from "./loop/agent-worker.ts";
+export { type AgentWorker, type BundleParts, startAgentWorker } from "./loop/agent-worker.ts";
 export type { AgentWorkerOptions } from "./loop/world.ts";
 export type {
   ModelAnswer,

@@ -27,4 +27,6 @@ export interface InstanceMetadata {
   readonly cwd?: string;
   /** Where that is. */
   readonly workdir?: SharedWorkdir;
+  /** Inactive because its agent went out of its bundle: where the agent comes back, so does the instance. */
+  readonly is_withdrawn?: true;
 }

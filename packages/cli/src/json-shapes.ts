@@ -166,6 +166,29 @@ const FINDING = object({
   found: TEXT_OR_NULL,
 });
 
+const CHANGES = object({ added: list(TEXT), changed: list(TEXT), removed: list(TEXT) });
+const RELOADED_FILES = told("Relative to the bundle, since the last reload that was used.", list(TEXT));
+
+const RELOAD_EVENTS = [
+  object(
+    {
+      ok: TRUE,
+      event: { const: "reloaded" },
+      files: RELOADED_FILES,
+      tools: CHANGES,
+      agents: CHANGES,
+      extensions_reloaded: BOOLEAN,
+    },
+    { settings_changed: told("They count from the next start.", TRUE) },
+  ),
+  object({
+    ok: { const: false },
+    event: told("The last good version goes on.", { const: "reload_refused" }),
+    files: RELOADED_FILES,
+    findings: list(FINDING),
+  }),
+];
+
 const CHECK = object({
   area: TEXT,
   name: TEXT,
@@ -212,7 +235,7 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       is_kept: told("false: the store was in memory, and what is open is gone with it.", BOOLEAN),
     }),
   },
-  dev: { events: PROCESS_EVENTS },
+  dev: { events: either(PROCESS_EVENTS, ...RELOAD_EVENTS) },
   start: { events: PROCESS_EVENTS },
   validate: {
     answer: object({

@@ -3,7 +3,7 @@
 import { addHostFlags } from "./flags.ts";
 import type { ProgramParts } from "./program.ts";
 import { ROLES } from "./roles.ts";
-import type { StartFlags } from "./start-command.ts";
+import type { DevFlags, StartFlags } from "./start-command.ts";
 
 const START_HELP = `
 Prints the API's address and, unless TESSERA_API_KEY is set, a key for it. The
@@ -40,6 +40,10 @@ const DEV_HELP = `
 the store is in memory and thrown away. TESSERA_API_KEY sets the key; otherwise
 one is made and printed.
 
+What changes in the bundle is loaded at once. Turns under way go on with what
+they began with. A mistake is printed with its place, and changes nothing. On a
+terminal, turns and calls are shown as \`run\` shows them; a pipe gets the log.
+
 Examples:
   $ tessera dev ./bundle
   $ tessera dev ./bundle --data ./store --port 8100`;
@@ -51,8 +55,9 @@ export function addDevCommand({ program, terminal, onExit }: ProgramParts): void
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 5)")
     .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
+    .option("--no-watch", "do not load the bundle again when its files change")
     .addHelpText("after", DEV_HELP)
-    .action(async (bundle: string | undefined, flags: Omit<StartFlags, "role">) => {
+    .action(async (bundle: string | undefined, flags: DevFlags) => {
       const { devCommand } = await import("./start-command.ts");
       onExit(await devCommand(bundle, flags, terminal));
     });

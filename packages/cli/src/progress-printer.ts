@@ -17,15 +17,26 @@ export interface ProgressPrinter {
   close(): void;
 }
 
+/** Of a command that shows whatever happens. */
+export interface LinePrinter extends ProgressPrinter {
+  /** Lines that stay, as they are. */
+  say(lines: readonly Line[]): void;
+  /** What a turn came to, below its end. */
+  deliverable(text: string): void;
+  /** The time that events tell begins now. */
+  restart(): void;
+}
+
 const DRAWN_MAX = 12;
 /** Below the message of a tool, behind its level. */
 const NOTE_HANG = 6;
+const ANSWER_INDENT = " ".repeat(10);
 
 export function createProgressPrinter(
   terminal: Terminal,
   { isJson, nowMs }: { readonly isJson: boolean; readonly nowMs: () => number },
-): ProgressPrinter {
-  const startMs = nowMs();
+): LinePrinter {
+  let startMs = nowMs();
   const isLive = isWatchedLive(terminal) && !isJson; // L3
   let drawn: readonly string[] = [];
 
@@ -46,6 +57,16 @@ export function createProgressPrinter(
     note(text) {
       if (!isJson) write([{ line: [text], hang: NOTE_HANG }], drawn);
     },
+    say(lines) {
+      if (!isJson) write(lines, drawn);
+    },
+    deliverable(text) {
+      const lines = text.split("\n").map((line) => ({ line: [ANSWER_INDENT, line], hang: ANSWER_INDENT.length }));
+      if (!isJson) write(lines, drawn);
+    },
+    restart() {
+      startMs = nowMs();
+    },
     draw(items) {
       if (!isLive) return;
       const lines = items.slice(0, DRAWN_MAX).map((item) => openLine(item, columnsOf(terminal, "err")));
@@ -56,6 +77,6 @@ export function createProgressPrinter(
   };
 }
 
-function isWatchedLive({ isWatched, env }: Terminal): boolean {
+export function isWatchedLive({ isWatched, env }: Terminal): boolean {
   return isWatched && env.TERM !== "dumb";
 }

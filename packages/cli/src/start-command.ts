@@ -8,18 +8,24 @@
 //   S2. The address and a generated key are printed once on stdout; the log is JSON lines on stderr. A key that was given is
 //       not repeated.
 //   S3. A process that its store has outgrown stops in the same way, and says so as an error.
+//   S4. dev loads its bundle again when it changes (dev-reload.ts). On a terminal it shows turns, calls and what tools say as `run`
+//       does; a pipe gets the log, and --json events.
 
 import { errorOf, visibleLine } from "@tessera/protocol";
-import { API_HOST, type Api, openLog, type Process } from "@tessera/runtime";
+import { API_HOST, type Api, type Log, openLog, type Process, quietRepeats, systemClock } from "@tessera/runtime";
 import { bundleHere } from "./bundle-here.ts";
+import { clientOf } from "./connection.ts";
+import { openDevReload, type ReloadTeller } from "./dev-reload.ts";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
 import { usageError } from "./failure.ts";
 import type { HostFlags } from "./flags.ts";
 import { heldByTessera } from "./held-directory.ts";
 import { hostSettings } from "./host-settings.ts";
 import { quoted } from "./paste-command.ts";
-import type { Terminal } from "./printing-gate.ts";
+import { sentence, type Terminal } from "./printing-gate.ts";
+import { createProgressPrinter, isWatchedLive, type LinePrinter } from "./progress-printer.ts";
 import { ROLES } from "./roles.ts";
+import { addressOf } from "./run-command.ts";
 import { takenByTessera } from "./taken-port.ts";
 import { withProcess } from "./with-process.ts";
 
@@ -37,6 +43,11 @@ const NAMES_SHOWN_MAX = 12;
 const DEV_GRACE_SECONDS = 5;
 const START_LEFT_MS_MAX = 10_000;
 const FACT_WIDTH = 8;
+const LEVELS = ["debug", "info", "warn", "error"];
+
+export interface DevFlags extends Omit<StartFlags, "role"> {
+  readonly watch?: boolean;
+}
 
 export async function startCommand(
   bundle: string | undefined,
@@ -51,17 +62,13 @@ export async function startCommand(
   return await serve(bundle, flags, terminal, { isDev: false });
 }
 
-export async function devCommand(
-  given: string | undefined,
-  flags: Omit<StartFlags, "role">,
-  terminal: Terminal,
-): Promise<ExitCode> {
+export async function devCommand(given: string | undefined, flags: DevFlags, terminal: Terminal): Promise<ExitCode> {
   return await serve(given ?? bundleHere(), { ...flags, role: ROLES.join(",") }, terminal, { isDev: true });
 }
 
 async function serve(
   bundle: string | undefined,
-  given: StartFlags,
+  given: StartFlags & DevFlags,
   terminal: Terminal,
   { isDev }: { readonly isDev: boolean },
 ): Promise<ExitCode> {
@@ -70,7 +77,14 @@ async function serve(
   const graceMs = (isOwnGrace ? DEV_GRACE_SECONDS : values.grace_seconds) * 1_000;
   // dev is for this machine only.
   const settings = isDev ? { ...values, host: API_HOST } : values;
-  const log = openLog(terminal.err, values.log_level);
+  const isShown = isDev && flags.json !== true && isWatchedLive(terminal); // S4
+  const printer = isShown ? createProgressPrinter(terminal, { isJson: false, nowMs }) : null;
+  const log = printer === null ? openLog(terminal.err, values.log_level) : shownLog(printer, values.log_level);
+  const not = [settings.data, settings.workspaces];
+  const devReload =
+    isDev && bundle !== undefined && given.watch !== false
+      ? openDevReload(bundle, { not, teller: reloadTeller({ printer, log, flags, terminal }) })
+      : null;
   const stopped = terminal.stopped();
   const stopping = new AbortController();
   let isStarted = false;
@@ -79,7 +93,8 @@ async function serve(
     if (!isStarted) await leftBehind(() => isStarted);
   });
   const storeWaitMs = isDev ? 0 : values.store_wait_seconds * 1_000;
-  const options = { onLog: log.printed, onWarning: log.warn, storeWaitMs, stopping: stopping.signal };
+  const isReloadable = devReload !== null;
+  const options = { onLog: log.printed, onWarning: log.warn, storeWaitMs, stopping: stopping.signal, isReloadable };
   const order = { flags, settings, terminal, bundle, isThrowAway: isDev, graceMs, options };
   const running = withProcess(order, async (process) => {
     isStarted = true;
@@ -87,18 +102,86 @@ async function serve(
     const tools =
       process.host === null ? null : (await reads.tools(flags.project)).map((tool) => String(tool.tool_name));
     tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
+    if (process.reload !== null) devReload?.begin(process.reload);
+    const shown = new AbortController();
+    const showing =
+      printer === null ? null : showTurns(process, { project: flags.project, printer, signal: shown.signal });
     const outdated = await Promise.race([stopped.then(() => null), process.outdated]);
-    log.info("stopping", { grace_ms: graceMs });
+    devReload?.stop();
+    shown.abort();
+    await showing;
+    printer?.close();
+    if (printer === null) log.tell("info", "stopping", { grace_ms: graceMs });
     if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, event: "stopping" })}\n`);
     else terminal.err("tessera: stopping; Ctrl-C again ends at once\n");
     if (outdated !== null) throw outdated; // S3
     return EXIT.ok;
-  });
+  }).finally(() => devReload?.stop());
   // Resolves when it was asked to stop; only its failure ends the wait for what runs.
   const isGivenUp = new Promise<never>((_, reject) => void givenUp.catch(reject));
   return await Promise.race([running, isGivenUp]).catch(async (error: unknown) => {
     throw (await takenByTessera(error)) ?? (await heldByTessera(error, settings.data)) ?? error;
   });
+}
+
+/** S4 */
+async function showTurns(
+  process: Process,
+  how: { readonly project: string; readonly printer: LinePrinter; readonly signal: AbortSignal },
+): Promise<void> {
+  const { watchAllTurns } = await import("./watch-all-turns.ts");
+  await watchAllTurns(await clientOf(addressOf(process)), how);
+}
+
+/** The log as lines for a person (S4). */
+function shownLog(printer: LinePrinter, least: string): Log {
+  const note = (level: string, text: string) => {
+    if (LEVELS.indexOf(level) >= LEVELS.indexOf(least)) printer.note(`${level.padEnd(5)} ${text}`);
+  };
+  return {
+    warn: quietRepeats((warning) => note("warn", warning), nowMs),
+    tell: note,
+    printed: ({ level, message }) => note(level, message),
+  };
+}
+
+function nowMs(): number {
+  return systemClock.monotonicMs();
+}
+
+/** S4 */
+function reloadTeller(to: {
+  readonly printer: LinePrinter | null;
+  readonly log: Log;
+  readonly flags: Pick<HostFlags, "json">;
+  readonly terminal: Terminal;
+}): ReloadTeller {
+  const { printer, log, flags, terminal } = to;
+  if (printer !== null) {
+    return {
+      reloaded: (text) => printer.note(text),
+      refused: (lines, text) => printer.say([...lines, sentence(text)]),
+      warn: log.warn,
+    };
+  }
+  const tell = (facts: object) => {
+    if (flags.json === true) terminal.out(`${JSON.stringify(facts)}\n`);
+  };
+  return {
+    reloaded(text, facts) {
+      log.tell("info", text, facts);
+      tell({ ok: true, event: "reloaded", ...facts });
+    },
+    refused(_, text, { files, findings }) {
+      for (const { message, ...place } of findings) {
+        const { file, line, column, code } = place;
+        log.tell("warn", `${file}:${line}:${column}: ${message}`, { code });
+      }
+      log.tell("warn", text, { files });
+      tell({ ok: false, event: "reload_refused", files, findings });
+    },
+    warn: log.warn,
+  };
 }
 
 /** S1: what starts cannot be told to stop, and may wait for a server that hangs. */

@@ -69,6 +69,11 @@ export interface TurnProgress {
   look(): Promise<ProgressEvent[]>;
   /** The turn as it was at the last look. */
   document(turnId: string): Turn | null;
+  isWatched(turnId: string): boolean;
+  /** No turn is watched that has not ended. */
+  isIdle(): boolean;
+  /** Drops turns that have ended, but for those that one under way asked for: they would be new again. */
+  forgetEnded(): void;
   open(): OpenItem[];
 }
 
@@ -83,7 +88,7 @@ export function createTurnProgress(
 ): TurnProgress {
   const turns = new Map<string, Watched>();
   const order = { project, ...(signal === undefined ? {} : { signal }) };
-  const agentNumbers = createNameNumbers();
+  let agentNumbers = createNameNumbers();
   const firstSeen = (number: number | null = null): Seen => ({
     sinceMs: nowMs(),
     number,
@@ -244,8 +249,21 @@ export function createTurnProgress(
       return inOrder(events);
     },
     document: (turnId) => turns.get(turnId)?.document ?? null,
+    isWatched: (turnId) => turns.has(turnId),
+    isIdle: () => ![...turns.values()].some(isUnderWay),
+    forgetEnded() {
+      for (const turn of turns.values()) {
+        const parent = turns.get(turn.document?.parentAgentTurnId ?? "");
+        if (!isUnderWay(turn) && (parent === undefined || !isUnderWay(parent))) turns.delete(turn.turnId);
+      }
+      if (turns.size === 0) agentNumbers = createNameNumbers();
+    },
     open: () => [...turns.values()].flatMap(openOf),
   };
+}
+
+function isUnderWay({ document }: Watched): boolean {
+  return document === null || !isEnded(document);
 }
 
 type At = (time: string | null, rank: number, event: ProgressEvent) => TimedEvent;

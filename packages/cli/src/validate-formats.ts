@@ -5,7 +5,7 @@
 
 import { visibleLine } from "@tessera/protocol";
 import type { BundleReport, Finding } from "@tessera/runtime";
-import { type Colour, sentence, type Text } from "./printing-gate.ts";
+import { type Colour, type Line, sentence, type Text } from "./printing-gate.ts";
 
 export const VALIDATE_FORMATS = ["text", "json", "github"] as const;
 export type ValidateFormat = (typeof VALIDATE_FORMATS)[number];
@@ -17,7 +17,11 @@ const HANG = 4;
 
 /** One line for each finding, and the sum. */
 export function textOf(report: BundleReport): Text {
-  const rows = report.findings.map((finding) => ({
+  return [...findingLines(report.findings), sentence(sumOf(report))];
+}
+
+export function findingLines(findings: readonly Finding[]): Line[] {
+  const rows = findings.map((finding) => ({
     place: visibleLine(`${finding.file}:${finding.line}:${finding.column}`),
     severity: finding.severity,
     code: finding.code,
@@ -25,12 +29,11 @@ export function textOf(report: BundleReport): Text {
   }));
   const widthOf = (key: "place" | "severity" | "code") => Math.max(0, ...rows.map((row) => row[key].length));
   const width = { place: widthOf("place"), severity: widthOf("severity"), code: widthOf("code") };
-  const lines = rows.map((row) => {
+  return rows.map((row) => {
     const severity = { text: row.severity.padEnd(width.severity), colour: COLOURS[row.severity] };
     const place = `${row.place.padEnd(width.place)}  `;
     return { line: [place, severity, `  ${row.code.padEnd(width.code)}  ${row.message}`], hang: HANG };
   });
-  return [...lines, sentence(sumOf(report))];
 }
 
 /** `3 agents, 5 tools: no mistakes`. */
@@ -61,6 +64,6 @@ function escapeProperty(text: string): string {
   return escapeData(text).replaceAll(":", "%3A").replaceAll(",", "%2C");
 }
 
-function several(count: number, name: string): string {
+export function several(count: number, name: string): string {
   return `${count} ${name}${count === 1 ? "" : "s"}`;
 }

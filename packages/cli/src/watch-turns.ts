@@ -158,13 +158,26 @@ function isPast({ event, status, agent_turn_id }: ProgressEvent, past: Past, ask
   return past === "any" || (past === "open" && !isEnd);
 }
 
-function createBell(clock: Clock) {
+export function createBell(clock: Clock) {
   let waiting = new Set<() => void>();
   return {
     ring() {
       const all = waiting;
       waiting = new Set();
       for (const wake of all) wake();
+    },
+    /** Until it rings or the signal comes. */
+    heard(signal: AbortSignal): Promise<void> {
+      return new Promise((resolve) => {
+        const done = () => {
+          signal.removeEventListener("abort", done);
+          waiting.delete(done);
+          resolve();
+        };
+        if (signal.aborted) return resolve();
+        signal.addEventListener("abort", done);
+        waiting.add(done);
+      });
     },
     /** Until it rings, the signal comes or the time is over. */
     pause(ms: number, signal: AbortSignal): Promise<void> {

@@ -31,6 +31,7 @@ type Chosen = Partial<
     | "onLog"
     | "onProgress"
     | "onWarning"
+    | "isReloadable"
   >
 >;
 

@@ -44,6 +44,6 @@ export {
   type IsolatedHostOptions,
   type ModuleVersion,
 } from "./placements/isolated-host.ts";
-export { createToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
+export { createToolRunner, type HostToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
 export { startToolService, type ToolServiceOptions } from "./service/tool-service.ts";
 export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";

@@ -55,6 +55,10 @@ export { type Log, openLog } from "./open-log.ts";
 export { type Node, type NodeOptions, openNode } from "./open-node.ts";
 export { openProcess, type Process, type ProcessOptions, type StopOptions } from "./open-process.ts";
 export { type MigrateMode, openStore, type Store, type StoreOptions } from "./open-store.ts";
+export { quietRepeats } from "./quiet-repeats.ts";
+export type { Changes } from "./reload/bundle-changes.ts";
+export { type BundleReload, isBundleFile, type Reloaded } from "./reload/reload-bundle.ts";
+export { type FileWatch, watchFiles } from "./reload/watch-files.ts";
 export { ROLES, type Role } from "./roles.ts";
 export {
   type DescribedSetting,

@@ -15,7 +15,8 @@ export type PrintedEntry = ToolLogEntry | ExtensionLogEntry;
 
 export interface Log {
   readonly warn: (warning: string) => void;
-  readonly info: (message: string, fields?: Readonly<Record<string, unknown>>) => void;
+  /** Each time that it is said. */
+  readonly tell: (level: "info" | "warn", message: string, fields?: Readonly<Record<string, unknown>>) => void;
   readonly printed: (entry: PrintedEntry) => void;
 }
 
@@ -29,7 +30,7 @@ export function openLog(write: (line: string) => void, level = "info"): Log {
       (warning) => log.warn(warning),
       () => systemClock.monotonicMs(),
     ),
-    info: (message, fields = {}) => log.info(fields, message),
+    tell: (level, message, fields = {}) => log[level](fields, message),
     printed: ({ level, message, ...of }) =>
       log[level]({ ...of, from: "extension" in of ? "extension" : "tool" }, message),
   };

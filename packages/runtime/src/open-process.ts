@@ -15,6 +15,7 @@
 //       the grace, and stays unready; `outdated` says so to the owner of the process.
 //   P8. An event loop that stands still for good answers nobody, no signal either: a thread ends the process then (hangs/). It
 //       watches from the moment that the store is open until all else has ended.
+//   P9. A process with a worker and a bundle may load it again (reload/). A process that is told to stop does not.
 
 import { startToolCaller } from "@tessera/agent";
 import { systemClock } from "@tessera/engines/system";
@@ -28,11 +29,12 @@ import { type AgentResources, type Agents, openAgents } from "./open-agents.ts";
 import { type Api, type ApiOptions, loadServer, openApi } from "./open-api.ts";
 import type { PrintedEntry } from "./open-log.ts";
 import { type Node, type NodeOptions, openNode } from "./open-node.ts";
+import { type BundleReload, createBundleReload } from "./reload/reload-bundle.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { watchSchema } from "./schema-watch.ts";
 import { bounded, STOP_MS, throwFailures, withinBound } from "./stop-bounds.ts";
 import { storePlace } from "./store-place.ts";
-import { openToolCode } from "./tool-code.ts";
+import { openToolCode, type ToolCode } from "./tool-code.ts";
 import { openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
 
 type HostOptions = Pick<
@@ -68,6 +70,8 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   /** How long what runs may take to finish once the process is too old for its store (P7); default 30 s. */
   readonly graceMs?: number | undefined;
   /** A look at the store before anybody works on it. */
+  /** The bundle can be loaded again (P9). */
+  readonly isReloadable?: boolean | undefined;
   readonly beforeWork?: ((node: Node) => Promise<void>) | undefined;
   readonly onLog?: ((entry: PrintedEntry) => void) | undefined;
   /** Of calls that run here by hand. */
@@ -88,6 +92,8 @@ export interface Process {
   readonly agents: Agents | null;
   /** Null: neither the role nor a directory asks for one. */
   readonly api: Api | null;
+  /** Null: there is nothing that could be loaded again (P9). */
+  readonly reload: BundleReload | null;
   health(): Promise<Health>;
   /** Resolves, with what to tell, when this process is too old for its store (P7); else never. */
   readonly outdated: Promise<TesseraError>;
@@ -135,8 +141,7 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
         : null;
     if (host !== null) {
       opened.push(bounded(systemClock, "the tools", () => host.close({ graceMs: 0 })));
-      for (const service of host.services)
-        working.push({ name: "a tool service", stop: (grace) => service.stop(grace) });
+      working.push({ name: "the tool services", stop: (grace) => host.stopServices(grace) });
     }
     const agents =
       host !== null && roles.includes("worker")
@@ -171,11 +176,22 @@ export async function openProcess(options: ProcessOptions): Promise<Process> {
     const health = createHealth({ node, isDraining: () => isDraining });
     const api = hasApi ? await openApiOf(options, node, roles.includes("api"), () => isDraining) : null;
     if (api !== null) opened.push(bounded(systemClock, "the API", () => api.close()));
-    return { node, roles, host, agents, api, health, outdated: outdated.promise, close };
+    const reload = reloadOf(options, { node, code, host, agents });
+    if (reload !== null) opened.push(async () => reload.stop());
+    return { node, roles, host, agents, api, reload, health, outdated: outdated.promise, close };
   } catch (error) {
     await close({ graceMs: 0 }).catch((cause) => onWarning(`closing after a failed start: ${String(cause)}`)); // P1
     throw error;
   }
+}
+
+/** P9 */
+function reloadOf(
+  { bundle, isReloadable, project, env, onWarning }: ProcessOptions,
+  { node, code, host, agents }: Pick<Process, "node" | "host" | "agents"> & { readonly code: ToolCode | null },
+): BundleReload | null {
+  if (isReloadable !== true || bundle === undefined || code === null || host === null || agents === null) return null;
+  return createBundleReload({ node, project, bundle, code, host, agents, env, onWarning });
 }
 
 function callerOptions({ project, concurrencyMax, leaseMs, onLog, onProgress, onWarning }: ProcessOptions) {

@@ -65,33 +65,47 @@ export async function validateBundle(path: string, { env }: ValidateOptions): Pr
   const isolated = createIsolatedHost({ clock: systemClock, env, onWarning: () => {} });
   try {
     const { isFile, loaded } = await load(path, isolated);
-    const documents = toolDocuments(loaded);
-    const swarm = await readSwarm(loaded, documents, env);
-    const findings = [
-      ...[...loaded.mistakes, ...swarm.mistakes].map(mistakeFinding),
-      ...loaded.ignored.map((key) =>
-        warningFinding({
-          ...key,
-          message: `${JSON.stringify(lastKey(key.pointer))} does nothing here`,
-        }),
-      ),
-      ...swarm.warnings.map(warningFinding),
-      ...(await extensionFindings(swarm, loaded.root, isolated)),
-      ...toolFindings(loaded, documents, env),
-      ...builtinNameFindings(loaded, builtinNames()),
-      ...scriptFindings(loaded, swarm),
-      ...(isFile ? [] : await unreadFindings(loaded)),
-      ...wholeFindings(loaded, swarm),
-      ...(await settingFindings(path)),
-    ];
-    return {
-      root: loaded.root,
-      counts: countsOf(loaded, swarm, documents),
-      findings: withoutRepeats((await placed(findings, loaded)).map(placedInModule)).toSorted(compareFindings),
-    };
+    return await reportOn(loaded, { path, isFile, isolated, env });
   } finally {
     await isolated.close();
   }
+}
+
+export interface LoadedAs extends ValidateOptions {
+  /** What it was loaded from. */
+  readonly path: string;
+  readonly isFile: boolean;
+  readonly isolated: Pick<IsolatedHost, "inspect">;
+  readonly isReloadable?: boolean;
+}
+
+/** What there is to say about a bundle that was loaded. */
+export async function reportOn(loaded: LoadedBundle, as: LoadedAs): Promise<BundleReport> {
+  const { path, isFile, isolated, env } = as;
+  const documents = toolDocuments(loaded);
+  const swarm = await readSwarm(loaded, documents, env);
+  const findings = [
+    ...[...loaded.mistakes, ...swarm.mistakes].map(mistakeFinding),
+    ...loaded.ignored.map((key) =>
+      warningFinding({
+        ...key,
+        message: `${JSON.stringify(lastKey(key.pointer))} does nothing here`,
+      }),
+    ),
+    ...swarm.warnings.map(warningFinding),
+    ...(await extensionFindings(swarm, loaded.root, isolated)),
+    ...toolFindings(loaded, documents, env),
+    ...builtinNameFindings(loaded, builtinNames()),
+    ...scriptFindings(loaded, swarm),
+    ...(isFile ? [] : await unreadFindings(loaded)),
+    ...wholeFindings(loaded, swarm),
+    ...(await settingFindings(path, as)),
+  ];
+  return {
+    root: loaded.root,
+    counts: countsOf(loaded, swarm, documents),
+    findings: withoutRepeats((await placed(findings, loaded)).map(placedInModule)).toSorted(compareFindings),
+  };
 }
 
 async function load(
@@ -171,9 +185,9 @@ function wholeFindings(
 }
 
 /** The bundle's own settings: keys that are none, and values that do not fit. */
-async function settingFindings(path: string): Promise<Finding[]> {
+async function settingFindings(path: string, how: Pick<LoadedAs, "isReloadable">): Promise<Finding[]> {
   try {
-    const file = await readSettingsFile(path);
+    const file = await readSettingsFile(path, how);
     return resolveSettings({ file }).problems.map(({ from, message }) => {
       const [, name = "", line = "1", column = "1"] = /^(.+?):(\d+):(\d+)/.exec(from) ?? [];
       const at = { file: name, line: Number(line), column: Number(column) };

@@ -38,7 +38,7 @@ export function hasTools(resource: string, toolNames: readonly string[]): boolea
 export async function extensionFindings(
   { extensions }: SwarmBundle,
   root: string,
-  isolated: IsolatedHost,
+  isolated: Pick<IsolatedHost, "inspect">,
 ): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { name, entry, ...at } of extensions) {

@@ -5,6 +5,8 @@
 //   D3. What an instance has of its own stays: its worker target and tags follow the profile only where they were the old
 //       profile's.
 //   D4. Safe to repeat after a crash: what is left over is found by looking at the roster, not remembered.
+//   D5. An agent that leaves its bundle is withdrawn: its name means nothing any more and its instances are asked for nothing
+//       new. Turns that were asked for end as they would have. The roster says which instances come back with it.
 
 import { createHash } from "node:crypto";
 import type { Kernel, Row, WriteOutcome } from "@tessera/kernel";
@@ -49,6 +51,24 @@ export async function deployProfiles(
   const deployed: DeployedProfile[] = [];
   for (const profile of profiles) deployed.push(await deployProfile(kernel, projectId, profile, options));
   return { profiles: deployed, moved: await moveInstances(kernel, projectId, profiles) };
+}
+
+/** D5. `boxes`: name → the box that it meant in the bundle; a name that means another by now is somebody else's. */
+export async function withdrawProfiles(
+  kernel: Kernel,
+  project_id: string,
+  boxes: ReadonlyMap<string, string>,
+): Promise<void> {
+  const withdrawn = new Set<string>();
+  for (const [name, expected_profile_box_id] of boxes) {
+    const outcome = await kernel.removeProfile({ project_id, name, expected_profile_box_id });
+    if (outcome.outcome !== "rejected" || outcome.code === "not_found") withdrawn.add(name);
+  }
+  if (withdrawn.size === 0) return;
+  for await (const row of instances(kernel, project_id)) {
+    if (!withdrawn.has(ownName(project_id, row) ?? "") || row.status === "inactive") continue;
+    await putStatus(kernel, row, "inactive", { ...metadataOf(row), is_withdrawn: true });
+  }
 }
 
 async function deployProfile(
@@ -99,17 +119,43 @@ async function moveInstances(
   const byName = new Map(profiles.map((profile) => [profile.name, profile]));
   const former = formerProfiles(kernel, projectId);
   const moved: MovedInstance[] = [];
+  for await (const found of instances(kernel, projectId)) {
+    const profile = byName.get(ownName(projectId, found) ?? "");
+    if (profile === undefined) continue;
+    const one = await moveInstance(kernel, await broughtBack(kernel, found), profile, former);
+    if (one !== null) moved.push(one);
+  }
+  return moved;
+}
+
+async function* instances(kernel: Kernel, projectId: string): AsyncGenerator<Row> {
   for (let after = ""; ; ) {
     const rows = await kernel.reads.agents(projectId, { after, limit: PAGE });
-    for (const row of rows) {
-      const profile = byName.get(ownName(projectId, row) ?? "");
-      const one = profile === undefined ? null : await moveInstance(kernel, row, profile, former);
-      if (one !== null) moved.push(one);
-    }
+    yield* rows;
     const last = rows.at(-1);
-    if (rows.length < PAGE || last === undefined) return moved;
+    if (rows.length < PAGE || last === undefined) return;
     after = String(last.agent_id);
   }
+}
+
+/** D5 */
+async function broughtBack(kernel: Kernel, row: Row): Promise<Row> {
+  const { is_withdrawn, ...metadata } = metadataOf(row);
+  return is_withdrawn === true ? await putStatus(kernel, row, "active", metadata) : row;
+}
+
+async function putStatus(kernel: Kernel, row: Row, status: "active" | "inactive", metadata: JsonObject): Promise<Row> {
+  const [project_id, agent_id, worker_target] = [row.project_id, row.agent_id, row.worker_target].map(String) as [
+    string,
+    string,
+    string,
+  ];
+  requireTaken(await kernel.putAgent({ project_id, agent_id, worker_target, status, metadata }), agent_id);
+  return { ...row, status, metadata };
+}
+
+function metadataOf({ metadata }: Row): JsonObject {
+  return isJsonObject(metadata) ? (metadata as JsonObject) : {};
 }
 
 /** The agent of a bundle that a row is an instance of: by its id, which only this package makes, not by what its metadata says. */

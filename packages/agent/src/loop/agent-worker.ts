@@ -12,6 +12,9 @@
 //       renewed leaves it in doubt as well.
 //   W5. A wakeup for an agent whose turn runs here may mean that an answer came in: the turn looks for it before its next step.
 //       One that nobody hears here is found when the turn ends (kernel's 34_conversations.sql).
+//   W6. What a bundle brings may be replaced while turns run: one that runs here goes on with what it was taken up with, until it
+//       ends or waits for others. None is taken up while the new bundle's definitions are being written, so that each has
+//       one bundle's definitions and code.
 
 import { keepWorkerAlive, listenForWork, type Subscription, WorkSlots } from "@tessera/kernel";
 import { durableOfProject, getHeader, HEADERS, parseSubject, workerDurable } from "@tessera/protocol";
@@ -32,8 +35,13 @@ export interface AgentWorker {
   readonly running: number;
   /** Takes an agent forward now, without waiting for a bell. */
   wake(projectId: string, agentId: string): void;
+  /** Turns that are taken up once `write` is done run with these parts (W6). It waits for nothing but the store. */
+  replace(parts: BundleParts, write: () => Promise<void>): Promise<void>;
   stop(options?: { readonly graceMs?: number }): Promise<void>;
 }
+
+/** What a bundle brings (W6). Worker targets are added to those that are heard: turns of others may be left. */
+export type BundleParts = Pick<AgentWorkerOptions, "runner" | "isHosted" | "extensions" | "workerTargets">;
 
 const CONCURRENCY_DEFAULT = 16;
 const GRACE_DEFAULT_MS = 10_000;
@@ -46,7 +54,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   const targets = options.workerTargets ?? [WORKER_TARGET_DEFAULT];
   const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
   const lease = await keepWorkerAlive({ ...options, workerTarget: targets[0] ?? WORKER_TARGET_DEFAULT, onWarning });
-  const world: LoopWorld = {
+  let world: LoopWorld = {
     ...options,
     onWarning,
     workerId: lease.workerId,
@@ -74,6 +82,8 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   /** Agents at work here, whether their bell rang meanwhile (W1), since their turn last asked (W5), and their turn's place (W2). */
   const agents = new Map<string, { isDirty: boolean; isRung: boolean; place?: LentPlace }>();
   const running = new Set<Promise<void>>();
+  /** The write that turns wait for (W6). */
+  let replacing: Promise<void> | null = null;
 
   function wake(projectId: string, agentId: string): void {
     const run = takeForward(projectId, agentId).finally(() => running.delete(run));
@@ -97,6 +107,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     let failures = 0;
     while (state.isDirty && !isDraining) {
       state.isDirty = false;
+      while (replacing !== null) await replacing;
       try {
         const agent = { project_id, agent_id, ...(reclaim ? { reclaim } : {}) };
         const answer = await workOnTurn(world, agent, stopping.signal);
@@ -117,9 +128,11 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     place.release();
   }
 
-  const sources: Subscription[] = [];
-  for (const target of targets) {
-    sources.push(
+  const sources = new Map<string, Subscription>();
+  async function listenTo(target: string): Promise<void> {
+    if (sources.has(target)) return;
+    sources.set(
+      target,
       await listenForWork({
         bus,
         kernel,
@@ -141,6 +154,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
       }),
     );
   }
+  for (const target of targets) await listenTo(target);
 
   return {
     counts,
@@ -148,10 +162,26 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
       return slots.taken;
     },
     wake,
+    async replace({ workerTargets = [], ...parts }, write) {
+      const replaced = (async () => {
+        await write();
+        world = { ...world, ...parts };
+      })();
+      const settled = replaced.then(
+        () => undefined,
+        () => undefined,
+      );
+      const own = settled.finally(() => {
+        if (replacing === own) replacing = null;
+      });
+      replacing = own;
+      await replaced;
+      if (!isDraining) for (const target of workerTargets) await listenTo(target);
+    },
     async stop({ graceMs = GRACE_DEFAULT_MS } = {}) {
       isDraining = true;
       const grace = clock.after(graceMs, () => stopping.abort()); // W3
-      await Promise.all(sources.map((source) => source.stop()));
+      await Promise.all([...sources.values()].map((source) => source.stop()));
       await Promise.all(running); // also those whose place is lent
       grace.cancel();
       await lease.stop();

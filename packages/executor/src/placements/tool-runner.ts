@@ -10,6 +10,7 @@
 //   U5. What went wrong in a tool's code is in the log once, with its stack, and told to the host; what a tool failed with on
 //       purpose (a ToolError) only in a log of level debug.
 //   U6. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
+//   U7. A host whose code changes has a runner for each state of it (`resolving`); what they share ends with any of them.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { TesseraError, type ToolResultContent, targetSubjectFor } from "@tessera/protocol";
@@ -47,7 +48,12 @@ export interface ToolRunnerOptions {
   readonly onWarning: (warning: string) => void;
 }
 
-export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
+export interface HostToolRunner extends ToolRunner {
+  /** This runner with other code (U7). */
+  resolving(resolve: ToolRunnerOptions["resolve"]): ToolRunner;
+}
+
+export function createToolRunner(options: ToolRunnerOptions): HostToolRunner {
   const closing = new AbortController();
   const parts: RunnerParts = {
     ...options,
@@ -57,11 +63,11 @@ export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
   };
   let running = 0;
   const idle = Promise.withResolvers<void>();
-  return {
+  const runnerOf = (own: RunnerParts): ToolRunner => ({
     async run(invocation, runOptions) {
       running += 1;
       try {
-        return await traceRun(invocation, () => runCall(parts, invocation, runOptions));
+        return await traceRun(invocation, () => runCall(own, invocation, runOptions));
       } finally {
         running -= 1;
         if (running === 0 && closing.signal.aborted) idle.resolve();
@@ -72,7 +78,8 @@ export function createToolRunner(options: ToolRunnerOptions): ToolRunner {
       await options.isolated.close(); // U4
       if (running > 0) await idle.promise;
     },
-  };
+  });
+  return { ...runnerOf(parts), resolving: (resolve) => runnerOf({ ...parts, resolve }) };
 }
 
 interface RunnerParts extends ToolRunnerOptions {

@@ -29,10 +29,13 @@ const CONFIG_FILES = ["tessera.config.ts", "tessera.config.js", "tessera.config.
 const KEYS = SETTING_NAMES.flatMap((name) => specOf(name).key ?? []);
 
 /** Throws the TesseraError of all mistakes (F2). A bundle that is not there sets nothing; whoever loads it says that it is missing. */
-export async function readSettingsFile(bundle: string): Promise<SettingsFile> {
+export async function readSettingsFile(
+  bundle: string,
+  how: { readonly isReloadable?: boolean } = {},
+): Promise<SettingsFile> {
   const directory = await realpath(bundle).catch(() => null);
   if (directory === null || !(await stat(directory)).isDirectory()) return { directory: bundle, entries: new Map() };
-  const entries = [...(await yamlEntries(directory)), ...(await configEntries(directory))]; // F3: the later one stands
+  const entries = [...(await yamlEntries(directory)), ...(await configEntries(directory, how))]; // F3: the later one stands
   const [first, ...rest] = entries.flatMap(mistakeIn);
   if (first !== undefined) throw errorOfMistakes([first, ...rest]);
   return {
@@ -55,10 +58,10 @@ async function yamlEntries(directory: string): Promise<Entry[]> {
   );
 }
 
-async function configEntries(directory: string): Promise<Entry[]> {
+async function configEntries(directory: string, how: { readonly isReloadable?: boolean }): Promise<Entry[]> {
   const file = CONFIG_FILES.find((name) => existsSync(join(directory, name)));
   if (file === undefined) return [];
-  const settings = readConfigSettings(await importEntry(`./${file}`, directory), file); // F1
+  const settings = readConfigSettings(await importEntry(`./${file}`, directory, how), file); // F1
   return Object.entries(settings)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]): Entry => ({ key, value, at: { file, line: 1, column: 1 } }));

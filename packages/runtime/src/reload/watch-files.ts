@@ -1,0 +1,229 @@
+// Watches the files of a bundle, and what else belongs to it.
+//
+//   W1. Events of the system only say that it is time to look: what changed is found by comparing the files with what they were.
+//       So a save by rename, a burst, a missed event and a touched file all mean what they are.
+//   W2. A file changed if its content did. What changes within QUIET_MS, or while a change is being handled, is one change.
+//   W3. Not looked at: `node_modules`, directories whose names begin with a dot, and those that the caller names (the store).
+//   W4. Where the system gives no more watches, or has none for this file system, it is looked at all the same, a little
+//       later: POLL_MS after the last look, or IDLE_LOOK_MS where there are events. Looking takes no more than a
+//       fiftieth of the time, however many files there are.
+
+import { createHash } from "node:crypto";
+import { type FSWatcher, watch as watchPath } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { Clock, Timer } from "@tessera/kernel";
+
+export interface FileWatch {
+  /** Whether the system tells changes; otherwise files are looked at again and again (W4). */
+  readonly hasEvents: boolean;
+  /** Resolves when no change is being handled. */
+  stop(): Promise<void>;
+}
+
+export interface WatchOptions {
+  /** A real path. */
+  readonly root: string;
+  /** Directories that are not looked at, as absolute paths (W3). */
+  readonly not: readonly string[];
+  isWatched(file: string): boolean;
+  /** Files outside of the root. */
+  readonly elsewhere: () => readonly string[];
+  /** Never called while it runs. Where it throws, the same files come again. */
+  readonly onChange: (files: readonly string[]) => Promise<void>;
+  readonly onWarning: (warning: string) => void;
+  readonly clock: Pick<Clock, "after" | "monotonicMs">;
+  /** How a directory is watched; default: by the system. */
+  readonly watch?: (directory: string, heard: () => void) => Pick<FSWatcher, "close" | "on">;
+}
+
+const QUIET_MS = 40;
+const QUIET_MS_MAX = 300;
+const POLL_MS = 500;
+const IDLE_LOOK_MS = 2_000;
+const LOOK_SHARE = 50;
+const FAILED_AGAIN_MS = 2_000;
+const FILES_MAX = 20_000;
+const DEPTH_MAX = 24;
+const AT_ONCE = 64;
+const HASHED_BYTES_MAX = 4 * 1_024 * 1_024;
+
+interface Seen {
+  readonly stamp: string;
+  /** Null: it was of no interest, or is large. */
+  readonly hash: string | null;
+}
+
+export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
+  const { root, clock, onChange, onWarning } = options;
+  const watch = options.watch ?? ((directory, heard) => watchPath(directory, heard));
+  const not = new Set(options.not);
+  const watchers = new Map<string, Pick<FSWatcher, "close" | "on">>();
+  let seen = new Map<string, Seen>();
+  let hasEvents = true;
+  let isStopped = false;
+  let isFull = false;
+  let timer: Timer | null = null;
+  let waitsSince: number | null = null;
+  let isRung = false;
+  let looking: Promise<void> | null = null;
+  let undone: readonly string[] = [];
+
+  /** W1. The files that changed since the last look. */
+  async function look(): Promise<string[]> {
+    const { files, directories } = await listFiles(root, not);
+    if (files.length >= FILES_MAX && !isFull) {
+      isFull = true;
+      onWarning(`there are more than ${FILES_MAX} files below ${root}; changes of the others are not noticed`);
+    }
+    const all = [...files, ...options.elsewhere()];
+    const now = new Map<string, Seen>();
+    const changed: string[] = [];
+    for (let at = 0; at < all.length; at += AT_ONCE) {
+      const some = all.slice(at, at + AT_ONCE);
+      const found = await Promise.all(some.map((file) => lookAt(file, seen.get(file), options.isWatched(file))));
+      for (const [n, file] of some.entries()) {
+        const [before, is] = [seen.get(file), found[n] ?? null];
+        if (is === null) continue;
+        now.set(file, is);
+        const isSame =
+          before !== undefined && (before.stamp === is.stamp || (before.hash !== null && before.hash === is.hash));
+        if (!isSame && options.isWatched(file)) changed.push(file); // W2
+      }
+    }
+    for (const file of seen.keys()) if (!now.has(file) && options.isWatched(file)) changed.push(file);
+    seen = now;
+    watchThese(new Set([...directories, ...options.elsewhere().map((file) => dirname(file))]));
+    return changed;
+  }
+
+  function watchThese(directories: ReadonlySet<string>): void {
+    for (const [directory, watcher] of watchers) {
+      if (directories.has(directory)) continue;
+      watchers.delete(directory);
+      watcher.close();
+    }
+    for (const directory of directories) {
+      if (!hasEvents || isStopped) return;
+      if (watchers.has(directory)) continue;
+      try {
+        const watcher = watch(directory, ring);
+        watchers.set(directory, watcher);
+        watcher.on("error", (error: NodeJS.ErrnoException) => void lost(directory, error));
+      } catch (error) {
+        lost(directory, error as NodeJS.ErrnoException);
+      }
+    }
+  }
+
+  /** W4 */
+  function lost(directory: string, error: NodeJS.ErrnoException): void {
+    watchers.get(directory)?.close();
+    watchers.delete(directory);
+    if (error.code === "ENOENT" || error.code === "EPERM" || !hasEvents) {
+      ring(); // it is gone
+      return;
+    }
+    hasEvents = false;
+    for (const watcher of watchers.values()) watcher.close();
+    watchers.clear();
+    const why =
+      error.code === "ENOSPC" || error.code === "EMFILE"
+        ? `no more file watches (${error.code})`
+        : `no file watches (${error.code})`;
+    onWarning(`the system gives ${why}, so the bundle is looked at every ${POLL_MS} ms instead`);
+    lookIn(POLL_MS);
+  }
+
+  /** W2 */
+  function ring(): void {
+    if (isStopped) return;
+    if (looking !== null) {
+      isRung = true;
+      return;
+    }
+    const now = clock.monotonicMs();
+    waitsSince ??= now;
+    lookIn(Math.max(0, Math.min(QUIET_MS, waitsSince + QUIET_MS_MAX - now)));
+  }
+
+  function lookIn(ms: number): void {
+    timer?.cancel();
+    if (!isStopped) timer = clock.after(ms, () => void lookNow());
+  }
+
+  function lookNow(): Promise<void> {
+    looking ??= handle().finally(() => {
+      looking = null;
+    });
+    return looking;
+  }
+
+  async function handle(): Promise<void> {
+    waitsSince = null;
+    isRung = false;
+    const start = clock.monotonicMs();
+    let pauseMs = hasEvents ? IDLE_LOOK_MS : POLL_MS;
+    try {
+      const changed = [...new Set([...undone, ...(await look())])];
+      pauseMs = Math.max(hasEvents ? IDLE_LOOK_MS : POLL_MS, (clock.monotonicMs() - start) * LOOK_SHARE);
+      if (changed.length > 0 && !isStopped) {
+        undone = changed;
+        await onChange(changed);
+        undone = [];
+        isRung = true; // other files may belong to it now
+      }
+    } catch (error) {
+      if (!isStopped) onWarning(`changes of the bundle are tried again: ${String(error)}`);
+      pauseMs = FAILED_AGAIN_MS;
+      isRung = false;
+    }
+    lookIn(isRung ? QUIET_MS : pauseMs);
+  }
+
+  await look();
+  lookIn(hasEvents ? IDLE_LOOK_MS : POLL_MS);
+  return {
+    get hasEvents() {
+      return hasEvents;
+    },
+    async stop() {
+      isStopped = true;
+      timer?.cancel();
+      for (const watcher of watchers.values()) watcher.close();
+      watchers.clear();
+      await looking;
+    },
+  };
+}
+
+/** Null: it is not there. */
+async function lookAt(file: string, before: Seen | undefined, isWatched: boolean): Promise<Seen | null> {
+  const found = await stat(file).catch(() => null);
+  if (found === null || !found.isFile()) return null;
+  const stamp = `${found.ino}:${found.size}:${found.mtimeMs}:${found.ctimeMs}`;
+  if (before?.stamp === stamp) return before;
+  if (!isWatched || found.size > HASHED_BYTES_MAX) return { stamp, hash: null };
+  const content = await readFile(file).catch(() => null);
+  return content === null ? null : { stamp, hash: createHash("sha256").update(content).digest("hex") };
+}
+
+/** W3. One directory after the other, so that a tree of any size is no burst. */
+async function listFiles(root: string, not: ReadonlySet<string>): Promise<{ files: string[]; directories: string[] }> {
+  const files: string[] = [];
+  const directories: string[] = [];
+  const left: (readonly [string, number])[] = [[root, 0]];
+  for (let next = left.pop(); next !== undefined && files.length < FILES_MAX; next = left.pop()) {
+    const [directory, depth] = next;
+    const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+    directories.push(directory);
+    for (const entry of entries) {
+      const path = join(directory, entry.name);
+      if (!entry.isDirectory()) files.push(path);
+      else if (!entry.name.startsWith(".") && entry.name !== "node_modules" && !not.has(path) && depth < DEPTH_MAX) {
+        left.push([path, depth + 1]);
+      }
+    }
+  }
+  return { files, directories };
+}
