@@ -10,9 +10,10 @@ const INIT_HELP = `
   multi-agent  a planner that gives its work to two others at once
   service      an agent whose tool runs in a program of your own, over HTTP
 
-Each is a project: the bundle and its tools, a test of them, package.json, tsconfig.json.
-It runs at once: the model is a script, so no key is needed. In a directory that has a
-package.json nothing that is there is overwritten; what is missing is added.
+Each is a project: the bundle, its tools with a test, package.json and
+tsconfig.json. It runs at once: the model is a script, so no key is needed.
+In a directory that has a package.json nothing that is there is overwritten;
+what is missing is added.
 
 Examples:
   $ tessera init ./hello
