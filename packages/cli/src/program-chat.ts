@@ -10,7 +10,7 @@ shown what was said before. A line that is typed while a turn runs is queued.
 With --data the conversation is kept: started again, it is shown, what was left
 open is finished, and it goes on, also after the process was killed. Answers are
 on stdout, everything else is on stderr; without a terminal, lines are read from
-stdin and the command ends with them. With --json, stdout has one event per line.
+stdin and the command ends with them. With --json, stdout has an event per line.
 
   /fresh   the next line begins the conversation anew
   /reset   begin the conversation anew now
