@@ -45,7 +45,7 @@ export const ERROR_CATALOGUE = {
   canceled: { class: "Conflict", http: 409, retry: "never", meaning: "The turn or call was canceled.", todo: "Start a new turn if the work is still wanted." },
   timeout: { class: "ToolTimeout", http: 504, retry: "never", meaning: "A bounded piece of work took too long and was ended.", todo: "Ask for less, or raise its limit." },
   not_implemented: { class: "BadRequest", http: 501, retry: "never", meaning: "This build does not support what was asked for.", todo: "See the documentation for what is supported." },
-  internal_error: { class: "Internal", http: 500, retry: "never", meaning: "Tessera or a tool failed in a way nobody planned for.", todo: "Look at the logs under the request or trace id and report it." },
+  internal_error: { class: "Internal", http: 500, retry: "never", meaning: "Tessera or a tool failed in a way nobody planned for.", todo: "Look at its stack, with `tessera turns show TURN --stack` or in the log. If the mistake is not in your code, report it." },
   stop_incomplete: { class: "Internal", http: 500, retry: "never", meaning: "A process that was told to stop left parts behind that did not end in time, such as a connection to a server that hangs.", todo: "Nothing is lost: what was held is given out again. Look at the servers that the parts named depend on." },
   unknown_error: { class: "Internal", http: 500, retry: "never", meaning: "A tool said that it failed but not why.", todo: "Let the tool report an error with a code and a message." },
   upstream_unavailable: { class: "UpstreamUnavailable", http: 503, retry: "later", meaning: "A service that the tool depends on cannot be reached or failed.", todo: "Wait, then repeat." },

@@ -23,12 +23,12 @@ import type { IsolatedHost } from "../placements/isolated-host.ts";
 import { readBundleFile, readBundleFiles } from "./bundle-files.ts";
 import { readConfigTools } from "./config-tools.ts";
 import { findEntry } from "./entry-path.ts";
-import { importModule, loadToolModule, requireExports } from "./tool-module.ts";
+import { importModule, loadToolModule, requireExports, tellStack } from "./tool-module.ts";
 
 export interface BundleLoadOptions {
   readonly isolated: Pick<IsolatedHost, "inspect">;
   readonly cacheDir?: string;
-  /** Takes what modules that are loaded here leave behind. */
+  /** Takes what modules that are loaded here leave behind, and how they came to throw. */
   readonly onWarning?: (warning: string) => void;
   /** The only resource file to read, whatever its name, instead of those found by name. */
   readonly file?: string;
@@ -144,7 +144,12 @@ async function moduleCode(
   options: BundleLoadOptions & { readonly root: string },
 ): Promise<CodeOf> {
   const file = await findEntry(entry, options.root);
-  requireExports(await options.isolated.inspect(file, options.root), declared(group), entry); // B2
+  const exports = await options.isolated.inspect(file, options.root).catch((error: unknown) => {
+    const cause = CGError.is(error) ? error.cause : undefined;
+    if (cause instanceof Error) tellStack(entry, cause.stack ?? "", options.onWarning); // as the child wrote it
+    throw error;
+  });
+  requireExports(exports, declared(group), entry); // B2
   return (tool) => ({ kind: "module", entry: file, export_name: tool.export_name });
 }
 

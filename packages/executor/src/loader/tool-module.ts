@@ -80,9 +80,15 @@ export async function importModule(file: string, options: LoadOptions): Promise<
       onWarning(`${name} left a failure behind that nobody awaited: ${stackOf(error)}`);
     return await runForeign({ name, onStray }, () => jiti.import(file)); // T5
   } catch (error) {
+    if (placeOf(error) !== null) tellStack(relative(options.root, file), stackOf(error), options.onWarning);
     const why = `cannot be loaded: ${withPlace(messageOf(error), placeOf(error), options.root)}`;
     throw unusable(relative(options.root, file), why, { cause: error });
   }
+}
+
+/** A module's message says where it threw; how it came there is for the log (T3). */
+export function tellStack(name: string, stack: string, onWarning: LoadOptions["onWarning"]): void {
+  onWarning?.(`${name} threw when it was loaded: ${stack}`);
 }
 
 /** T4. Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */

@@ -24,6 +24,7 @@ import {
   executeHandler,
   failureOf,
   failureStack,
+  placeOf,
   type ThrownFailure,
 } from "@tessera/tool/run";
 import { loadToolModule, type ToolModule } from "../loader/tool-module.ts";
@@ -173,9 +174,9 @@ try {
   send({ type: "ready", handlers: [...module.handlers.keys()], reconcilers: [...module.reconcilers.keys()] });
   flushCompileCache(); // now, because this process ends by a kill more often than not
 } catch (error) {
-  // A refusal of ours says what is wrong; what the module threw is behind it.
+  // A refusal of ours says what is wrong; what the module threw, if any of it ran, is behind it.
   const thrown = TesseraError.is(error) ? error.cause : error;
-  const stack = thrown === undefined ? [] : failureStack(thrown);
+  const stack = placeOf(thrown) === null ? [] : failureStack(thrown);
   send({ type: "unusable", message: error instanceof Error ? error.message : String(error), stack });
   process.exit(1);
 }

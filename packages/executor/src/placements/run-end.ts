@@ -75,19 +75,19 @@ export function contentOfEnd(end: RunEnd, options: EndOptions): ToolResultConten
 
 export interface EndFailure {
   readonly stack: string;
-  /** How much it is to an operator who did not ask; null: the log has it already. */
-  readonly level: "error" | "debug" | null;
+  /** A mistake that the log does not have yet. */
+  readonly isNew: boolean;
 }
 
 /** N2, N3. Null: nothing is known of the code that failed. */
 export function failureOfEnd(end: RunEnd, mask: SecretMask): EndFailure | null {
   if (end.kind === "executed" && end.failure !== undefined) {
     const { stack, isMeant } = end.failure;
-    return { stack: shownStack(stack, mask), level: isMeant ? "debug" : "error" };
+    return { stack: shownStack(stack, mask), isNew: !isMeant };
   }
   if (end.kind !== "crashed" && end.kind !== "refused") return null;
   if (end.stack === undefined) return null;
-  return { stack: shownStack(end.stack, mask), level: end.kind === "refused" ? "error" : null };
+  return { stack: shownStack(end.stack, mask), isNew: end.kind === "refused" };
 }
 
 /** Each piece by itself, because it may have been cut in a secret, and all of them, because a secret may have several lines. */

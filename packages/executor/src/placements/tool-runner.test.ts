@@ -187,16 +187,13 @@ describe("a tool", () => {
     const line = "write `envs: { <argument>: NEEDY_TOKEN }` in the spec of Tool/t";
     const runner = runnerOf(tool);
     const first = await said("needy", {}, runner);
-    expect(first.logs).toEqual([
-      expect.stringMatching(/^warn .*NEEDY_TOKEN, which isolated tools do not see/),
-      expect.stringMatching(/^debug ToolError: no token\n {4}at /), // it failed on purpose, each time
-    ]);
+    expect(first.logs).toEqual([expect.stringMatching(/^warn .*NEEDY_TOKEN, which isolated tools do not see/)]);
     expect(first.logs[0]).toContain(line);
     expect(first.progress).toEqual([expect.stringContaining(line)]);
     expect(first.content.error).toMatchObject({ message: "no token", detail: { suggestion: expect.any(String) } });
     expect(suggestionOf(first)).toMatch(/^Give one\. The tool read .*NEEDY_TOKEN/);
     const again = await said("needy", {}, runner);
-    expect(again.logs).toEqual([expect.stringMatching(/^debug ToolError: no token/)]); // of the variable the operator was told
+    expect(again.logs).toEqual([]); // the operator was told
     expect(suggestionOf(again)).toContain(line);
     const probed = await said("probing");
     expect(probed.content).toMatchObject({ status: "success", result: { found: null } });

@@ -8,7 +8,7 @@
 //   U3. No secret that was handed to a tool leaves through its result, error, log, progress or messages to other agents.
 //   U4. `close` ends what still runs as a crash would; drain first if that matters.
 //   U5. What went wrong in a tool's code is in the log once, with its stack, and told to the host; what a tool failed with on
-//       purpose (a ToolError) only in a log of level debug.
+//       purpose (a ToolError, or a suggestion) is only told.
 //   U6. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
 //   U7. A host whose code changes has a runner for each state of it (`resolving`); what they share ends with any of them.
 
@@ -140,12 +140,12 @@ function tellFailure(
 ): void {
   const failure = failureOfEnd(end, mask);
   if (failure === null) return;
-  const { stack, level } = failure;
+  const { stack, isNew } = failure;
   const { project_id, tool_call_id, tool_name, attempt } = invocation;
   const { onLog } = runOptions;
-  if (level !== null && onLog !== undefined) {
-    onLog({ level, message: stack, project_id, tool_call_id, tool_name, attempt });
-  } else if (level === "error") {
+  if (isNew && onLog !== undefined) {
+    onLog({ level: "error", message: stack, project_id, tool_call_id, tool_name, attempt });
+  } else if (isNew) {
     options.onWarning(`the tool ${tool_name} failed (call ${tool_call_id}, attempt ${attempt}): ${stack}`);
   }
   runOptions.onFailure?.({ stack });

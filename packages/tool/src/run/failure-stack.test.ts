@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { refusing, revoked } from "../../test/handler-runs.ts";
 import { ToolError } from "../tool-error.ts";
-import { failureStack, placeOf, stackOf } from "./failure-stack.ts";
+import { failureOf, failureStack, placeOf, stackOf } from "./failure-stack.ts";
 
 const root = realpathSync(mkdtempSync(join(tmpdir(), "failure-stack-")));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
@@ -116,6 +116,15 @@ describe("the stack of an error", () => {
 
   it("of a ToolError names its class", () => {
     expect(failureStack(new ToolError("no such order", { code: "NO_ORDER" }))[0]).toBe("ToolError: no such order");
+  });
+});
+
+describe("a failure on purpose", () => {
+  it("is a ToolError, or any error with a suggestion for the model", () => {
+    expect(failureOf(new ToolError("no such order")).isMeant).toBe(true);
+    expect(failureOf(Object.assign(new Error("full"), { suggestion: "try tomorrow" })).isMeant).toBe(true);
+    expect(failureOf(Object.assign(new Error("no file"), { code: "ENOENT" })).isMeant).toBe(false);
+    expect(failureOf("out of stock").isMeant).toBe(false);
   });
 });
 

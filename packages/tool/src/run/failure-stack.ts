@@ -40,12 +40,15 @@ export function failureStack(thrown: unknown): FailureStack {
 /** Why a handler failed, as it may cross a process border. */
 export interface ThrownFailure {
   readonly stack: FailureStack;
-  /** By a ToolError: on purpose. */
+  /** On purpose: by a ToolError, or with a suggestion for the model. */
   readonly isMeant: boolean;
 }
 
 export function failureOf(thrown: unknown): ThrownFailure {
-  return { stack: failureStack(thrown), isMeant: ToolError.is(thrown) };
+  return {
+    stack: failureStack(thrown),
+    isMeant: ToolError.is(thrown) || typeof read(thrown, "suggestion") === "string",
+  };
 }
 
 /** The same as one text, where nothing has to be masked. */
