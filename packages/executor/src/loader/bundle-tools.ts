@@ -145,7 +145,7 @@ async function moduleCode(
 ): Promise<CodeOf> {
   const file = await findEntry(entry, options.root);
   const exports = await options.isolated.inspect(file, options.root).catch((error: unknown) => {
-    const cause = CGError.is(error) ? error.cause : undefined;
+    const cause = TesseraError.is(error) ? error.cause : undefined;
     if (cause instanceof Error) tellStack(entry, cause.stack ?? "", options.onWarning); // as the child wrote it
     throw error;
   });

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { TesseraError } from "@tessera/protocol";
 import { afterAll, describe, expect, it } from "vitest";
 import { refusing, revoked } from "../../test/handler-runs.ts";
 import { ToolError } from "../tool-error.ts";
@@ -120,10 +121,12 @@ describe("the stack of an error", () => {
 });
 
 describe("a failure on purpose", () => {
-  it("is a ToolError, or any error with a suggestion for the model", () => {
+  it("is a ToolError, any error with a suggestion for the model, and a refusal with a code of the catalogue", () => {
     expect(failureOf(new ToolError("no such order")).isMeant).toBe(true);
     expect(failureOf(Object.assign(new Error("full"), { suggestion: "try tomorrow" })).isMeant).toBe(true);
     expect(failureOf(Object.assign(new Error("no file"), { code: "ENOENT" })).isMeant).toBe(false);
+    expect(failureOf(new TesseraError("not_found", "no such order")).isMeant).toBe(true);
+    expect(failureOf(new TesseraError("internal_error", "it broke")).isMeant).toBe(false);
     expect(failureOf("out of stock").isMeant).toBe(false);
   });
 });

@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { PACKAGES } from "@tessera/protocol";
 import { ToolError } from "../tool-error.ts";
 import { type SourcePlace, sourcePlace } from "./source-place.ts";
-import { read, safeText, storable } from "./thrown-error.ts";
+import { isTesseraError, read, safeText, storable } from "./thrown-error.ts";
 
 /** Lines of a stack; each holds whole frames, or a message with its own line breaks. */
 export type FailureStack = readonly string[];
@@ -40,15 +40,17 @@ export function failureStack(thrown: unknown): FailureStack {
 /** Why a handler failed, as it may cross a process border. */
 export interface ThrownFailure {
   readonly stack: FailureStack;
-  /** On purpose: by a ToolError, or with a suggestion for the model. */
+  /** On purpose: by a ToolError, with a suggestion for the model, or with a code of the catalogue that says what is wrong. */
   readonly isMeant: boolean;
 }
 
 export function failureOf(thrown: unknown): ThrownFailure {
-  return {
-    stack: failureStack(thrown),
-    isMeant: ToolError.is(thrown) || typeof read(thrown, "suggestion") === "string",
-  };
+  const isMeant = ToolError.is(thrown) || typeof read(thrown, "suggestion") === "string" || isRefusal(thrown);
+  return { stack: failureStack(thrown), isMeant };
+}
+
+function isRefusal(thrown: unknown): boolean {
+  return read(thrown, "code") !== "internal_error" && isTesseraError(thrown);
 }
 
 /** The same as one text, where nothing has to be masked. */

@@ -112,7 +112,7 @@ function isContainer(value: unknown): value is object {
   return (typeof value === "object" && value !== null) || typeof value === "function";
 }
 
-function isTesseraError(thrown: unknown): boolean {
+export function isTesseraError(thrown: unknown): boolean {
   try {
     return TesseraError.is(thrown);
   } catch {
