@@ -2,7 +2,13 @@
 
 import { readApiDocument } from "./api-document.ts";
 import { code, type Generator, NOTICE, table } from "./generator.ts";
-import { type FoundOperation, type OpenApiBody, type OpenApiDocument, operationsOf } from "./openapi-document.ts";
+import {
+  type FoundOperation,
+  type OpenApiBody,
+  type OpenApiDocument,
+  operationsOf,
+  type Schema,
+} from "./openapi-document.ts";
 import { typeBlock, typeOf } from "./schema-type.ts";
 
 export const httpReference: Generator = {
@@ -20,7 +26,7 @@ export function httpPage(document: OpenApiDocument): string {
     return `## Operations: ${name}\n\n${description}\n\n${own.map((found) => operationSection(found, known)).join("\n")}`;
   });
   const types = Object.entries(schemas).map(
-    ([name, schema]) => `### ${name}\n\n${typeBlock(typeOf(schema, { known }, name))}\n`,
+    ([name, schema]) => `### ${name}\n\n${descriptionOf(schema)}${typeBlock(typeOf(schema, { known }, name))}\n`,
   );
   const rows = operations.map(({ id, method, path, operation }) => [
     `[${code(id)}](#${id.toLowerCase()})`,
@@ -48,6 +54,11 @@ ${sections.join("\n")}
 ## Types
 
 ${types.join("\n")}`;
+}
+
+function descriptionOf(schema: Schema): string {
+  const description = typeof schema === "object" ? schema.description : undefined;
+  return typeof description === "string" ? `${description}\n\n` : "";
 }
 
 function operationSection(found: FoundOperation, known: ReadonlySet<string>): string {

@@ -36,7 +36,9 @@ const sources: Source[] = packages.flatMap((name) =>
   })),
 );
 
-function importsOf(text: string): string[] {
+/** Without doc comments, whose examples are a user's programs (scripts/api-comments.test.ts compiles them). */
+function importsOf(source: string): string[] {
+  const text = source.replaceAll(/^[ \t]*\/\*\*[\s\S]*?\*\//gm, "");
   const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)["']([^"']+)["']/g;
   return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
 }

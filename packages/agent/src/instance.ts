@@ -10,6 +10,7 @@ export const INSTANCE_KEY_DEFAULT = "default";
 const NAME_CHARS_KEPT = 40;
 const HASH_CHARS = 16;
 
+/** The id of an instance of an agent, as the roster and `AskedTurn.agentId` have it. */
 export function agentIdOf(projectId: string, agentName: string, instanceKey: string = INSTANCE_KEY_DEFAULT): string {
   const hash = createHash("sha256")
     .update(JSON.stringify([projectId, agentName, instanceKey]))

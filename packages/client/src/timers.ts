@@ -1,6 +1,8 @@
 // The only timers and randomness of the client. Tests hand in their own.
 
+/** Pauses, time limits and chance, as the client uses them. */
 export interface Timers {
+  /** Runs a task once after so many milliseconds, unless it is canceled. */
   after(ms: number, task: () => void): { cancel(): void };
   /** From 0 up to 1, without 1. */
   random(): number;

@@ -19,6 +19,7 @@ export type WireShape =
       /** What lies under keys that the document does not name. */
       readonly values?: WireShape;
     };
+/** The shapes of documents by their names. */
 export type WireShapes = Readonly<Record<string, WireShape>>;
 
 /** `agent_turn_id` → `agentTurnId`. Names with other letters are the same in both. */

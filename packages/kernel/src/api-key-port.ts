@@ -20,7 +20,9 @@ import type { Ids } from "./ports.ts";
 import { answering, checkIds } from "./request-gate.ts";
 import { moment, runOnce, type TransitionWorld, transition } from "./transitions.ts";
 
+/** What an API key may be for. */
 export const API_KEY_ROLES = ["viewer", "operator", "executor", "admin"] as const;
+/** What an API key is for: `viewer` reads, `operator` asks for turns, `executor` works on calls, `admin` may do everything. */
 export type ApiKeyRole = (typeof API_KEY_ROLES)[number];
 
 export interface ApiKeyRequest {

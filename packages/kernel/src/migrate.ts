@@ -50,6 +50,7 @@ export const SCHEMA_DIGEST: string = sha256Hex(
   [...BOOTSTRAP, ...FUNCTIONS].map((file) => file.text).join("\n") + MIGRATIONS.map((m) => m.digest).join(),
 );
 
+/** What a migration found and did. */
 export interface MigrateResult {
   readonly applied: readonly string[];
   readonly functionsReplaced: boolean;

@@ -12,6 +12,7 @@ export interface Invariant {
   readonly text: string;
 }
 
+/** An invariant that does not hold, with the rows that break it. */
 export interface Violation {
   readonly invariant: string;
   readonly kind: InvariantKind;
@@ -22,6 +23,7 @@ export interface Violation {
   readonly rows: readonly Row[];
 }
 
+/** The invariants of a store that were checked, and those that do not hold. */
 export interface VerifyReport {
   readonly checked: number;
   readonly violations: readonly Violation[];

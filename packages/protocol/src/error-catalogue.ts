@@ -216,6 +216,7 @@ export const ERROR_CATALOGUE = {
   E_CONFIG_PACKAGE_MANIFEST_MISSING: { class: "BadRequest", http: 400, retry: "never", meaning: "An installed dependency has no manifest.", todo: "Install it again." },
 } as const satisfies Record<string, ErrorCatalogueEntry>;
 
+/** The code of an error: one of the error catalogue (docs/reference/errors.md). */
 export type ErrorCode = keyof typeof ERROR_CATALOGUE;
 export const ERROR_CODES = Object.keys(ERROR_CATALOGUE) as readonly ErrorCode[];
 

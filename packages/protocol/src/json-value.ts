@@ -1,7 +1,9 @@
 // JSON as TypeScript types. Values that passed the JSON gate have these types and null-prototype objects.
 
 export type JsonScalar = string | number | boolean | null;
+/** Anything that JSON can say. */
 export type JsonValue = JsonScalar | JsonValue[] | JsonObject;
+/** A JSON object. */
 export interface JsonObject {
   [key: string]: JsonValue;
 }

@@ -10,16 +10,19 @@ import { BadRequest } from "./errors.ts";
 import { ID_CHARS_MAX } from "./limits.ts";
 import { safeLabel } from "./subject.ts";
 
+/** Whose session it is: a project and an agent. */
 export interface SessionOwner {
   readonly project_id: string;
   readonly agent_id: string;
 }
 
+/** How long the name of a session may be. */
 export const SESSION_ALIAS_CHARS_MAX = 256;
 
 /** 128 bits in hexadecimal: ids become directory names, and some file systems do not tell `a` from `A`. */
 const HASH_CHARS = 32;
 
+/** The key under which a tool keeps a session of an agent: the same name of another agent is another session. */
 export function sessionKey(owner: SessionOwner, alias: string): string {
   if (typeof alias !== "string" || alias === "" || alias.length > SESSION_ALIAS_CHARS_MAX) {
     throw new BadRequest(`session_id must have 1 to ${SESSION_ALIAS_CHARS_MAX} characters`, {

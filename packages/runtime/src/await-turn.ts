@@ -30,6 +30,7 @@ export type TurnAnswer<Deliverable = JsonValue> =
   | {
       readonly agentTurnId: string;
       readonly agentId: string;
+      /** `partial`: it gave something and did not get to its end, for example because it used up its steps. */
       readonly status: "failed" | "canceled" | "timeout" | "partial";
       /** What there is all the same: text, or what was delivered as data. */
       readonly deliverable: JsonValue;

@@ -27,6 +27,7 @@ export type ToolCallAnswer<Result = JsonValue> =
     }
   | {
       readonly agentTurnId: string;
+      /** `timeout`: it took longer than it may, or nobody took it in time. */
       readonly status: "failed" | "canceled" | "timeout" | "partial";
       /** What there is all the same: of a failed call, its error as the model sees it. */
       readonly result: JsonValue;
@@ -40,6 +41,7 @@ export type ToolCallAnswer<Result = JsonValue> =
       readonly error: null;
     };
 
+/** Asks for one tool call and waits for its end. */
 export async function callTool(
   node: Pick<Node, "kernel" | "clock">,
   caller: Pick<ToolCaller, "request">,
@@ -50,6 +52,7 @@ export async function callTool(
   return await awaitToolCall(node, request.project_id, agent_turn_id, options);
 }
 
+/** Waits for the end of a tool call that was asked for. */
 export async function awaitToolCall(
   node: Pick<Node, "kernel" | "clock">,
   projectId: string,

@@ -5,6 +5,7 @@ import { connectEdge, type EdgeClient } from "@tessera/executor";
 import type { Bus, BusMessage, Clock, Ids } from "@tessera/kernel";
 import { openBus } from "./open-bus.ts";
 
+/** What an executor outside of any node works through. */
 export interface ExecutorLink {
   readonly edge: EdgeClient;
   /** The memory of this process where no NATS was given: nothing is heard on it. */
@@ -16,6 +17,7 @@ export interface ExecutorLink {
   close(): Promise<void>;
 }
 
+/** Connects an executor outside of any node to a store and a bus. */
 export async function connectExecutor(options: {
   readonly url: string;
   readonly apiKey: string;

@@ -27,6 +27,8 @@ import { openProcess, type Process, type ProcessOptions, type StopOptions } from
 import { ROLES, type Role } from "./roles.ts";
 import { reportStrayFailures } from "./stray-failures.ts";
 
+/** What {@link createTessera} takes. Nothing is needed: without `data` and `postgres` the store is in memory, and gone at the
+ *  end. */
 export interface TesseraOptions
   extends AgentResources,
     Pick<ProcessOptions, "data" | "postgres" | "nats" | "migrate" | "bundle" | "builtins" | "shell" | "workspaces">,
@@ -37,7 +39,8 @@ export interface TesseraOptions
   readonly project?: string;
   /** Default: all but `api`. */
   readonly roles?: readonly Role[];
-  /** Serves the HTTP API there; port 0 takes a free one. False: not even for a directory (T4). */
+  /** Serves the HTTP API there; port 0 takes a free one. False: not even for a directory, which other processes cannot reach
+   *  then. Default: for a directory, on a free port of loopback. */
   readonly api?:
     | Pick<ApiOptions, "host" | "port" | "apiKey" | "allowedHosts" | "trustedProxies" | "isGodEnabled">
     | false;
@@ -166,6 +169,32 @@ export interface Tessera {
 const PROJECT_DEFAULT = "default";
 const ROLES_DEFAULT = ROLES.filter((role) => role !== "api");
 
+/**
+ * Opens a store and everything that works on it inside this program: workers, tools, delegation. What is asked for is stored before it
+ * is answered; a program that is killed and opens the same store again finds its turns, and they go on.
+ *
+ * ```ts
+ * import { createTessera, defineAgent, defineModel, defineTool } from "@tessera/tessera";
+ *
+ * const forecast = defineTool({
+ *   name: "weather__forecast",
+ *   effect: "read",
+ *   parameters: { type: "object", properties: { city: { type: "string" } }, required: ["city"] },
+ *   handler: async (_ctx, { city }) => ({ city, text: "sunny" }),
+ * });
+ * const model = defineModel({ name: "gpt", provider: "openai", model: "gpt-5", apiKey: { valueFrom: { env: "OPENAI_API_KEY" } } });
+ * const planner = defineAgent({ name: "planner", model, system: "You plan trips.", tools: [forecast] });
+ *
+ * const tessera = await createTessera({ data: "./store", tools: [forecast], models: [model], agents: [planner] });
+ * const turn = await tessera.run({ input: "A weekend in Porto", idempotencyKey: "trip-17" });
+ * console.log(turn.status, turn.deliverable);
+ * await tessera.close();
+ * ```
+ *
+ * It takes no signals and never ends the process by itself; settings are its options, and no `TESSERA_` variable counts.
+ *
+ * @throws {TesseraError} for what is wrong with the options, the store or the definitions, before anything is served
+ */
 export async function createTessera(options: TesseraOptions = {}): Promise<Tessera> {
   const { project = PROJECT_DEFAULT, roles = ROLES_DEFAULT, api, env = process.env } = options;
   const log = openLog(options.log ?? ((line) => void process.stderr.write(line)));

@@ -13,6 +13,7 @@ import { join, resolve } from "node:path";
 import { BadRequest } from "@tessera/protocol";
 import type { Store } from "./open-store.ts";
 
+/** Where the process that holds a directory serves its API, and the key for it. */
 export interface Holder {
   readonly url: string;
   readonly key: string;

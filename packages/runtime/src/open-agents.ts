@@ -38,6 +38,7 @@ import type { PrintedEntry } from "./open-log.ts";
 import type { Node } from "./open-node.ts";
 import type { ToolEdition, ToolHost } from "./tool-host.ts";
 
+/** What {@link openAgents} takes. */
 export interface AgentsOptions {
   readonly node: Node;
   readonly host: ToolHost;
@@ -58,8 +59,11 @@ export interface AgentsOptions {
 
 /** What `defineModel`, `defineAgent` and `defineSwarm` answer. */
 export interface AgentResources {
+  /** Made with `defineModel`, besides those of the bundle. */
   readonly models?: readonly DefinedModel[];
+  /** Made with `defineAgent`, besides those of the bundle. */
   readonly agents?: readonly DefinedAgent[];
+  /** Made with `defineSwarm`, besides those of the bundle. */
   readonly swarms?: readonly DefinedSwarm[];
 }
 
@@ -75,6 +79,7 @@ export interface AgentEdition {
   readonly files: readonly string[];
 }
 
+/** The agents of a node, deployed and at work. */
 export interface Agents {
   readonly profiles: readonly AgentProfile[];
   /** The entry of the bundle's only swarm, or of its first; null without one. */
@@ -93,6 +98,7 @@ export interface Agents {
 
 const TOLD_MAX = 1_000;
 
+/** Deploys agents to a node and works on their turns. */
 export async function openAgents(options: AgentsOptions): Promise<Agents> {
   const { node, host, project, env, roles = ["worker", "pmo", "ui"], onWarning } = options;
   const told = new Set<string>();

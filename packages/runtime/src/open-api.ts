@@ -15,6 +15,7 @@ import type { Node } from "./open-node.ts";
 import { productPorts } from "./product-ports.ts";
 import { openReadingThreads } from "./reading-threads.ts";
 
+/** Where and how an API is served. */
 export interface ApiOptions {
   readonly node: Node;
   /** Default: loopback only. */
@@ -36,6 +37,7 @@ export interface ApiOptions {
   readonly onWarning: (warning: string) => void;
 }
 
+/** An API that is served. */
 export interface Api {
   readonly url: string;
   readonly key: { readonly text: string; readonly isNew: boolean };
@@ -49,6 +51,7 @@ export function loadServer(): Promise<typeof import("@tessera/server")> {
   return import("@tessera/server");
 }
 
+/** Serves the HTTP API of a node. */
 export async function openApi(options: ApiOptions): Promise<Api> {
   const {
     node,
@@ -103,7 +106,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
   }
 }
 
-/** A2: on a free port of loopback, with a random key that is nowhere but here. */
+/** Serves the API to this process alone: on a free port of loopback, with a random key that is nowhere but here. */
 export function openSelfApi(
   node: Node,
   options: Pick<ApiOptions, "envAllowList" | "isGodEnabled" | "limits" | "onWarning">,

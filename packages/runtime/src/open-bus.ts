@@ -5,6 +5,7 @@ import type { Bus } from "@tessera/kernel";
 import { BadRequest } from "@tessera/protocol";
 import type { StorePlace } from "./store-place.ts";
 
+/** Which bus a node uses. */
 export interface BusConfiguration {
   /** One NATS URL, or several of one cluster separated by commas. */
   readonly nats?: string | undefined;
@@ -16,6 +17,7 @@ export interface BusConfiguration {
 }
 
 // Adapters are loaded when they are chosen: a process pays for no driver that it does not use.
+/** Opens the bus that a configuration names. */
 export async function openBus(
   place: StorePlace,
   { nats, storeId, warnsOfBroker = false, onWarning }: BusConfiguration,

@@ -13,6 +13,7 @@ import { quietRepeats } from "./quiet-repeats.ts";
 /** A line that a tool or an extension printed. */
 export type PrintedEntry = ToolLogEntry | ExtensionLogEntry;
 
+/** Takes what a process has to say, as lines of JSON. */
 export interface Log {
   readonly warn: (warning: string) => void;
   /** Each time that it is said. */
@@ -20,6 +21,7 @@ export interface Log {
   readonly printed: (entry: PrintedEntry) => void;
 }
 
+/** A log that writes lines of JSON. */
 export function openLog(write: (line: string) => void, level = "info"): Log {
   const log = pino(
     { base: null, level, timestamp: pino.stdTimeFunctions.isoTime, formatters: { level: (level) => ({ level }) } },

@@ -30,6 +30,7 @@ import type { Store, StoreOptions } from "./open-store.ts";
 import { type Part, stopParts } from "./stop-bounds.ts";
 import { type WatchedDatabase, watchWrites } from "./watch-writes.ts";
 
+/** What {@link openNode} takes. */
 export interface NodeOptions extends StoreOptions, StoreWait {
   /** Without it: notifications of PostgreSQL where that is the store, else the memory of this process. */
   readonly nats?: string | undefined;
@@ -40,6 +41,7 @@ export interface NodeOptions extends StoreOptions, StoreWait {
   readonly sweep?: boolean;
 }
 
+/** A store with a bus, the kernel and a running sweeper. */
 export interface Node {
   readonly store: Omit<Store, "database"> & {
     readonly database: Database & Partial<Pick<WatchedDatabase, "refusesWrites">>;
@@ -56,6 +58,7 @@ export interface Node {
   close(): Promise<void>;
 }
 
+/** Opens a store with a bus, the kernel and a sweeper. */
 export async function openNode(options: NodeOptions): Promise<Node> {
   const { onWarning } = options;
   const started: Part[] = [];

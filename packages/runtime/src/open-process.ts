@@ -42,10 +42,12 @@ type HostOptions = Pick<
   "builtins" | "shell" | "workspaces" | "envAllowList" | "credentials" | "dispatcher" | "openApiTargets"
 >;
 
+/** What {@link openProcess} takes. */
 export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBroker">, HostOptions {
   /** Default: all of them. */
   readonly roles?: readonly Role[];
   readonly project: string;
+  /** The directory of a bundle: its models, agents, swarms, tools and extensions are loaded, too. */
   readonly bundle?: string | undefined;
   /** Isolated tools see no process but their own (bubblewrap). */
   readonly hidesProcesses?: boolean | undefined;
@@ -60,7 +62,7 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   readonly concurrencyMax?: number | undefined;
   /** How soon a killed worker or executor is noticed. */
   readonly leaseMs?: number | undefined;
-  /** The process is ended when its event loop stands still for so long (P6); default and 0: never. */
+  /** The process is ended when its event loop stands still for so long; default and 0: never. */
   readonly hangMs?: number | undefined;
   /** Where the API listens. False: there is none, and the directory cannot be reached while this process runs. */
   readonly api?:
@@ -78,11 +80,13 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
   readonly onProgress?: ((toolCallId: string, update: ToolProgress) => void) | undefined;
 }
 
+/** How a process is stopped. */
 export interface StopOptions {
   /** How long what runs may take to finish; default 30 s. */
   readonly graceMs?: number;
 }
 
+/** A process with its roles, until it is closed. */
 export interface Process {
   readonly node: Node;
   readonly roles: readonly Role[];
@@ -107,6 +111,7 @@ interface Working {
 }
 const GRACE_DEFAULT_MS = 30_000;
 
+/** Opens a process with its roles: a node with tools, agents, delegation and the API. */
 export async function openProcess(options: ProcessOptions): Promise<Process> {
   const { onWarning } = options;
   const roles = ROLES.filter((role) => (options.roles ?? ROLES).includes(role));

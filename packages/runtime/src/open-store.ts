@@ -17,6 +17,7 @@ import { type StorePlace, storePlace } from "./store-place.ts";
 /** yes: bring the store to this build's schema. check: refuse one that is not. no: open it as it is. */
 export type MigrateMode = "yes" | "check" | "no";
 
+/** Which store is opened: a directory, PostgreSQL, or memory. */
 export interface StoreOptions {
   /** A directory for PGlite. At most one of `data` and `postgres`; neither is a store in memory. */
   readonly data?: string | undefined;
@@ -31,6 +32,7 @@ export interface StoreOptions {
   readonly onFatal: (error: Error) => void;
 }
 
+/** A database that is open. */
 export interface Store {
   readonly database: Database;
   readonly kind: StorePlace["kind"];
@@ -48,6 +50,7 @@ interface OpenDatabase {
   readonly isCopy: boolean;
 }
 
+/** Opens a database and brings its schema up to date as the options say. */
 export async function openStore(options: StoreOptions): Promise<Store> {
   const place = storePlace(options);
   const mode = options.migrate ?? (place.kind === "postgres" ? "check" : "yes");

@@ -8,6 +8,7 @@ import { BadRequest } from "@tessera/protocol";
 
 const URL_START = /^[a-z][a-z0-9+.-]*:\/\//i;
 
+/** Where a store is, for people. */
 export type StorePlace =
   | { readonly kind: "memory"; readonly name: string }
   | { readonly kind: "directory"; readonly name: string; readonly directory: string }

@@ -4,6 +4,7 @@ import { errorOf } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
 import type { Node } from "./open-node.ts";
 
+/** A tool of a project, and what storing it changed. */
 export interface StoredTool {
   readonly tool_name: string;
   /** `duplicate`: the current version says the same. */
@@ -12,6 +13,7 @@ export interface StoredTool {
   readonly version: number;
 }
 
+/** Stores definitions of tools in a project. */
 export async function storeTools(
   { kernel }: Pick<Node, "kernel">,
   projectId: string,

@@ -46,6 +46,7 @@ import { createResolve } from "./resolve-tool.ts";
 import { type StoredTool, storeTools } from "./store-tools.ts";
 import { openToolCode, type ToolCode } from "./tool-code.ts";
 
+/** What {@link openToolHost} takes. */
 export interface ToolHostOptions {
   readonly node: Node;
   /** Opened before the node was there; default: it is opened here. */
@@ -57,14 +58,17 @@ export interface ToolHostOptions {
   readonly tools?: readonly RegisteredTool[] | undefined;
   /** Built-in resources to offer in the project, by name: `bash`, `file-system`, … */
   readonly builtins?: readonly string[] | undefined;
+  /** What the built-in shell tool may do; absent: it is not offered. */
   readonly shell?: ShellOptions | undefined;
   /** Targets whose HTTP-described tools are run here. */
   readonly openApiTargets?: readonly string[] | undefined;
   /** How their requests go out; default: to public addresses only. Whoever gives one closes it. */
   readonly dispatcher?: ReturnType<typeof createGuardedAgent>;
+  /** Where the workspaces of agents are; default: beside the store. */
   readonly workspaces?: string | undefined;
   /** Where `envs` and credentials are read. */
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** The variables that definitions of others may read. Absent: only those that a bundle or the program names. */
   readonly envAllowList?: readonly string[] | undefined;
   /** Operations that a credential may go out with, besides H4: `API_TOKEN GET|POST api.example.com/v1/** in x-api-key`. */
   readonly credentials?: readonly string[] | undefined;
@@ -95,6 +99,7 @@ export interface ToolEdition {
   useExtensions(toolOf: (invocation: ToolInvocation) => RegisteredTool | null): void;
 }
 
+/** The tools of a node, loaded and served. */
 export interface ToolHost extends Omit<ToolEdition, "useExtensions"> {
   /** In use now. What the host says besides is of this one. */
   readonly edition: ToolEdition;
@@ -131,8 +136,10 @@ export const BUILTIN_RESOURCES: readonly string[] = [
   "text-transform",
   "wait",
 ];
+/** The targets of tools that are descriptions of HTTP APIs. */
 export const OPENAPI_TARGETS: readonly string[] = ["openapi", "jina"];
 
+/** Loads the tools of a node, registers and serves them. */
 export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> {
   const { node, project, env, onWarning } = options;
   const { clock } = node;

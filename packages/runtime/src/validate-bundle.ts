@@ -42,11 +42,13 @@ import {
   toolFindings,
 } from "./validate-tools.ts";
 
+/** What {@link validateBundle} takes. */
 export interface ValidateOptions {
   /** Where variables that the bundle names are looked for. */
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
+/** What is in a bundle, and what is wrong with it. */
 export interface BundleReport {
   /** The directory that the findings' files are relative to. */
   readonly root: string;

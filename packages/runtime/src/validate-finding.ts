@@ -9,8 +9,10 @@
 
 import type { Mistake, Place } from "@tessera/tool/resources";
 
+/** Whether a finding keeps a bundle from running. */
 export type Severity = "error" | "warning" | "info";
 
+/** Something that is wrong with a bundle, with its place. */
 export interface Finding extends Place {
   readonly severity: Severity;
   readonly code: string;

@@ -39,7 +39,7 @@ const NewAgent = Type.Object(
   closed,
 );
 type NewAgent = Static<typeof NewAgent>;
-const AgentDocument = named("Agent", {
+const AgentDocument = named("Agent", "An agent of the roster: an instance of a profile, or one of its own.", {
   project_id: Id,
   agent_id: Id,
   profile_box_id: orNull(Id),

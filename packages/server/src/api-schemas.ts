@@ -20,9 +20,9 @@ export const orNull = <Schema extends TSchema>(schema: Schema) => Type.Union([sc
 /** One of these words. */
 export const oneOf = (words: readonly string[]) => Type.Unsafe<string>({ type: "string", enum: [...words] });
 
-/** An answer with a name of its own (R5 in route-spec.ts). */
-export const named = <Properties extends TProperties>(name: string, properties: Properties) =>
-  Type.Object(properties, { $id: name });
+/** An answer with a name of its own (R5 in route-spec.ts), and what it is. */
+export const named = <Properties extends TProperties>(name: string, description: string, properties: Properties) =>
+  Type.Object(properties, { $id: name, description });
 
 /** `limit` and `cursor` of a list. */
 export function pageQuery(limitMax: number, limitDefault: number) {

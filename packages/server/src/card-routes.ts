@@ -45,9 +45,9 @@ const CARD_FIELDS = {
   expires_at: orNull(Time),
   created_at: Time,
 };
-const CardSchema = named("Card", CARD_FIELDS);
-const CardInBox = named("CardInBox", { ...CARD_FIELDS, pos: Count });
-const BoxDocument = named("Box", {
+const CardSchema = named("Card", "A card: an immutable record of which everything else is a projection.", CARD_FIELDS);
+const CardInBox = named("CardInBox", "A card with its place in a box.", { ...CARD_FIELDS, pos: Count });
+const BoxDocument = named("Box", "The last cards of a box, in their order.", {
   box_id: Id,
   card_ids: Type.Array(Id),
   cards: Type.Optional(Type.Array(CardSchema)),

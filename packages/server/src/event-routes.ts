@@ -30,7 +30,7 @@ export interface EventWorld {
 }
 
 const RETRY_AFTER_S = 5;
-const EventDocument = named("Event", {
+const EventDocument = named("Event", "What happened to a turn: its state changed, or it has ended.", {
   seq: Type.Integer({ minimum: 1 }),
   agent_id: Id,
   agent_turn_id: Id,

@@ -61,41 +61,45 @@ export const ReportBody = Type.Object(
   { additionalProperties: true }, // E1
 );
 
-export const ClaimedCall = named("ClaimedCall", {
-  tool_call_id: Id,
-  tool_call_card_id: Id,
-  tool_name: Text,
-  arguments: Anything,
-  session_key: Type.Optional(
-    Type.String({
-      description: "Of a call with the argument `session_id`: the session of its project and agent under that name.",
+export const ClaimedCall = named(
+  "ClaimedCall",
+  "A call that an executor has taken, with all that it needs to run it.",
+  {
+    tool_call_id: Id,
+    tool_call_card_id: Id,
+    tool_name: Text,
+    arguments: Anything,
+    session_key: Type.Optional(
+      Type.String({
+        description: "Of a call with the argument `session_id`: the session of its project and agent under that name.",
+      }),
+    ),
+    attempt: Type.Integer({ minimum: 1 }),
+    mode: Type.String({
+      description: "`reconcile`: an earlier attempt may have acted; find out what became of it first.",
     }),
-  ),
-  attempt: Type.Integer({ minimum: 1 }),
-  mode: Type.String({
-    description: "`reconcile`: an earlier attempt may have acted; find out what became of it first.",
-  }),
-  idempotency_key: Text,
-  after_execution: oneOf(["suspend", "terminate"]),
-  lease_expires_at: Time,
-  deadline_at: Time,
-  capability: Type.String({ description: "Goes back as CG-Report-Capability with everything about this call." }),
-  headers: Type.Record(Type.String(), Type.String()),
-  effect: oneOf(["read", "idempotent", "once"]),
-  message: Anything,
-  definition: Anything,
-  caller: Type.Object(
-    {
-      agent_name: Type.Optional(Text),
-      instance_key: Type.Optional(Text),
-      workdir: Type.Optional(Type.Object({ agent_id: Id, path: Text })),
-    },
-    {
-      description:
-        "The instance that calls. `workdir`: its tools work in this directory of that agent's workspace, and not in one of its own.",
-    },
-  ),
-});
+    idempotency_key: Text,
+    after_execution: oneOf(["suspend", "terminate"]),
+    lease_expires_at: Time,
+    deadline_at: Time,
+    capability: Type.String({ description: "Goes back as CG-Report-Capability with everything about this call." }),
+    headers: Type.Record(Type.String(), Type.String()),
+    effect: oneOf(["read", "idempotent", "once"]),
+    message: Anything,
+    definition: Anything,
+    caller: Type.Object(
+      {
+        agent_name: Type.Optional(Text),
+        instance_key: Type.Optional(Text),
+        workdir: Type.Optional(Type.Object({ agent_id: Id, path: Text })),
+      },
+      {
+        description:
+          "The instance that calls. `workdir`: its tools work in this directory of that agent's workspace, and not in one of its own.",
+      },
+    ),
+  },
+);
 export const ClaimAnswer = Type.Object({ calls: Type.Array(ClaimedCall) });
 export const HeartbeatAnswer = Type.Object({
   lease_expires_at: Time,

@@ -18,12 +18,18 @@ export interface HealthWorld {
 
 const CACHE_MS = 1_000;
 const Status = oneOf(["ok", "degraded", "unready"]);
-const HealthDocument = named("Health", {
+const HealthDocument = named("Health", "How a process is, check by check.", {
   status: Status,
-  checks: Type.Array(named("HealthCheck", { name: Text, status: Status, says: Text })),
+  checks: Type.Array(
+    named("HealthCheck", "One thing that was looked at, and what was found.", {
+      name: Text,
+      status: Status,
+      says: Text,
+    }),
+  ),
   version: Type.Optional(Text),
 });
-const Live = named("Live", { status: oneOf(["ok"]) });
+const Live = named("Live", "The process answers.", { status: oneOf(["ok"]) });
 
 export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[] {
   let last: { readonly health: Promise<Health>; readonly untilMs: number } | null = null;

@@ -49,7 +49,7 @@ const NewKey = Type.Object(
   },
   closed,
 );
-const KeyDocument = named("ApiKey", {
+const KeyDocument = named("ApiKey", "An API key, without its text.", {
   key_id: Id,
   project_id: orNull(Id),
   role: oneOf(API_KEY_ROLES),
@@ -61,7 +61,7 @@ const KeyDocument = named("ApiKey", {
   revoked_at: orNull(Time),
   last_used_at: orNull(Time),
 });
-const NewKeyDocument = named("NewApiKey", {
+const NewKeyDocument = named("NewApiKey", "An API key that was just made, with its text.", {
   key_id: Id,
   key: Type.String({ description: "The key itself. It is shown this once and kept nowhere." }),
   role: oneOf(API_KEY_ROLES),

@@ -30,7 +30,7 @@ const counts = (names: readonly string[]): Record<string, TSchema> =>
   Object.fromEntries(names.map((name) => [name, Count]));
 const DURATIONS = { p50_ms: orNull(Type.Number()), p95_ms: orNull(Type.Number()) };
 const CALL_COUNTS = ["count", "open", "success", "failed", "timeout", "canceled", "unknown", "attempts"];
-const ReportDocument = named("Report", {
+const ReportDocument = named("Report", "What happened in a span of time, counted.", {
   since: Time,
   until: orNull(Time),
   turns: Type.Array(Type.Object({ status: Text, count: Count, ...DURATIONS })),
@@ -40,7 +40,7 @@ const ReportDocument = named("Report", {
   unserved: Type.Array(Type.Object({ target: Text, open: Count, oldest_at: Time })),
   backlog: Type.Object({ queued: Count, active: Count }),
 });
-const DeadLetterDocument = named("DeadLetter", {
+const DeadLetterDocument = named("DeadLetter", "A message that nobody could deal with, and why.", {
   dead_letter_id: Count,
   project_id: Id,
   correlation_id: orNull(Text),
@@ -48,7 +48,7 @@ const DeadLetterDocument = named("DeadLetter", {
   detail: Facts,
   created_at: Time,
 });
-const AuditDocument = named("AuditEntry", {
+const AuditDocument = named("AuditEntry", "What was changed or refused, by whom.", {
   audit_id: Count,
   project_id: orNull(Id),
   kind: Text,
@@ -59,18 +59,22 @@ const AuditDocument = named("AuditEntry", {
   detail: Facts,
   created_at: Time,
 });
-const VerifyDocument = named("VerifyReport", {
-  checked: Count,
-  violations: Type.Array(
-    Type.Object({
-      invariant: Text,
-      kind: oneOf(["safety", "liveness", "overdue"]),
-      says: Text,
-      found: Count,
-      rows: Type.Array(Facts),
-    }),
-  ),
-});
+const VerifyDocument = named(
+  "VerifyReport",
+  "The invariants of a store that were checked, and those that do not hold.",
+  {
+    checked: Count,
+    violations: Type.Array(
+      Type.Object({
+        invariant: Text,
+        kind: oneOf(["safety", "liveness", "overdue"]),
+        says: Text,
+        found: Count,
+        rows: Type.Array(Facts),
+      }),
+    ),
+  },
+);
 
 export function observabilityRoutes({ kernel, cursors, ports, clock }: ManagementWorld): RouteSpec[] {
   const { reads } = kernel;

@@ -38,7 +38,7 @@ const TAGS: Readonly<Record<RouteTag, string>> = {
   god: "Interventions of an administrator. They exist only where they are switched on.",
 };
 
-const Problem = named("Problem", {
+const Problem = named("Problem", "A refusal, as RFC 9457 has it.", {
   type: Text,
   title: Text,
   status: Type.Integer(),

@@ -72,10 +72,13 @@ export interface UiActionOrder extends InboundTrace {
 
 /** `ok` serves everything; `degraded` serves everything later (the broker is gone: the sweeper rings); `unready` serves nothing. */
 export interface Health {
+  /** The worst of its checks. */
   readonly status: "ok" | "degraded" | "unready";
+  /** What was looked at, one by one. */
   readonly checks: readonly HealthCheck[];
 }
 
+/** One thing that was looked at, and what was found. */
 export interface HealthCheck {
   readonly name: "store" | "bus" | "schema" | "work" | "workers" | "drain";
   readonly status: "ok" | "degraded" | "unready";

@@ -36,8 +36,8 @@ const SUMMARY_FIELDS = {
   description: Text,
   updated_at: Time,
 };
-const ProfileSummary = named("ProfileSummary", SUMMARY_FIELDS);
-const ProfileDocument = named("Profile", {
+const ProfileSummary = named("ProfileSummary", "What agents are made from, without its document.", SUMMARY_FIELDS);
+const ProfileDocument = named("Profile", "What agents are made from, with its document.", {
   ...SUMMARY_FIELDS,
   system_prompt_compiled: Text,
   profile: orNull(Facts),

@@ -41,7 +41,7 @@ const ProjectChange = Type.Object(
   { title: Type.Optional(Title), status: Type.Optional(oneOf(STATUSES)) },
   { ...closed, minProperties: 1 },
 );
-const ProjectDocument = named("Project", {
+const ProjectDocument = named("Project", "A project: what its agents, tools, turns and keys belong to.", {
   project_id: Id,
   title: Text,
   owner_id: orNull(Text),

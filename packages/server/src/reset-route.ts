@@ -18,7 +18,7 @@ const REASON_CHARS_MAX = 1_000;
 const KEY_CHARS_MAX = 256;
 
 const ResetBody = Type.Object({ reason: Type.Optional(Type.String({ maxLength: REASON_CHARS_MAX })) }, closed);
-const ConversationReset = named("ConversationReset", {
+const ConversationReset = named("ConversationReset", "An instance whose conversation begins anew.", {
   agent_id: Id,
   card_id: Id,
   conversation_from: Type.Integer({

@@ -21,7 +21,7 @@ const STEP_STATUSES = ["waiting", "done", "ended"] as const;
 const PRIMITIVES = ["enqueue", "join", "tool_call", "report"] as const;
 const PHASES = ["request", "response"] as const;
 
-const HeadDocument = named("Head", {
+const HeadDocument = named("Head", "What an agent does now.", {
   project_id: Id,
   agent_id: Id,
   status: oneOf(["idle", "dispatched", "running", "suspended"]),
@@ -34,7 +34,7 @@ const HeadDocument = named("Head", {
   resume_deadline: orNull(Time),
   updated_at: Time,
 });
-const StepDocument = named("Step", {
+const StepDocument = named("Step", "One step of a turn: one answer of the model, and the calls in it.", {
   project_id: Id,
   channel_id: Id,
   agent_id: Id,
@@ -49,7 +49,7 @@ const StepDocument = named("Step", {
   started_at: Time,
 });
 const LINEAGE = { trace_id: orNull(Text), parent_step_id: orNull(Id), metadata: Facts, created_at: Time };
-const ExecutionEdgeDocument = named("ExecutionEdge", {
+const ExecutionEdgeDocument = named("ExecutionEdge", "Who asked whom for what: a turn, a join, a call or a report.", {
   edge_id: Text,
   channel_id: Id,
   primitive: oneOf(PRIMITIVES),
@@ -64,7 +64,7 @@ const ExecutionEdgeDocument = named("ExecutionEdge", {
   recursion_depth: Count,
   ...LINEAGE,
 });
-const IdentityEdgeDocument = named("IdentityEdge", {
+const IdentityEdgeDocument = named("IdentityEdge", "Who made or derived which agent.", {
   edge_id: Text,
   channel_id: Id,
   action: Text,

@@ -30,14 +30,19 @@ const CallWanted = Type.Object(
   },
   closed,
 );
-const ToolCallEnded = named("ToolCallEnded", {
+const ToolCallEnded = named("ToolCallEnded", "A call of a tool that has ended.", {
   agent_turn_id: Id,
   agent_id: Id,
   status: Text,
   result: Anything,
   error: orNull(Facts),
 });
-const ToolCallWaiting = named("ToolCallWaiting", { agent_turn_id: Id, agent_id: Id, status: Text, why: Text });
+const ToolCallWaiting = named("ToolCallWaiting", "A call of a tool that has not ended; its turn goes on.", {
+  agent_turn_id: Id,
+  agent_id: Id,
+  status: Text,
+  why: Text,
+});
 const readCall = bodyReader(CallWanted);
 
 interface CallOrder {

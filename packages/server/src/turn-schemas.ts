@@ -93,8 +93,8 @@ const TurnFields = {
   ended_at: orNull(Time),
 };
 
-export const TurnSummary = named("TurnSummary", TurnFields);
-export const Wait = named("Wait", {
+export const TurnSummary = named("TurnSummary", "A turn, as lists have it.", TurnFields);
+export const Wait = named("Wait", "What a turn or a call waits for.", {
   code: oneOf(WAIT_CODES),
   says: Text,
   tool_call_id: Type.Optional(Id),
@@ -108,7 +108,7 @@ export const Wait = named("Wait", {
   ),
   since: Type.Optional(Time),
 });
-export const Call = named("Call", {
+export const Call = named("Call", "A call of a tool.", {
   tool_call_id: Id,
   step_id: Id,
   tool_name: Text,
@@ -127,8 +127,12 @@ export const Call = named("Call", {
   applied_at: orNull(Time),
   why: Type.Optional(Type.String({ description: "Of a call that waits: for what." })),
 });
-const TurnStep = named("TurnStep", { step_id: Id, started_at: Time, status: oneOf(["waiting", "done", "ended"]) });
-const TurnChild = named("TurnChild", {
+const TurnStep = named("TurnStep", "A step of a turn.", {
+  step_id: Id,
+  started_at: Time,
+  status: oneOf(["waiting", "done", "ended"]),
+});
+const TurnChild = named("TurnChild", "A turn that another turn asked for.", {
   agent_turn_id: Id,
   agent_id: Id,
   agent_name: orNull(Text),
@@ -147,7 +151,7 @@ const Deliverable = Type.Object(
   },
   { $id: "Deliverable", description: "The content of the turn's deliverable card: text or data." },
 );
-const TimelineEntry = named("TimelineEntry", {
+const TimelineEntry = named("TimelineEntry", "Something that happened in a turn.", {
   at: Time,
   kind: Text,
   status: orNull(Text),
@@ -157,7 +161,7 @@ const TimelineEntry = named("TimelineEntry", {
   agent_turn_id: orNull(Id),
   detail: Anything,
 });
-export const Turn = named("Turn", {
+export const Turn = named("Turn", "A turn with its steps, calls, children and timeline, and what it waits for.", {
   ...TurnFields,
   agent_name: orNull(Text),
   instance_key: orNull(Text),
@@ -171,8 +175,16 @@ export const Turn = named("Turn", {
   timeline: Type.Array(TimelineEntry, { description: "The newest entries, oldest first." }),
   timeline_cut: Type.Boolean({ description: "true: older entries are left out." }),
 });
-export const EnqueuedTurn = named("EnqueuedTurn", { agent_turn_id: Id, agent_id: Id, status: Status });
-export const StoppedTurn = named("StoppedTurn", { agent_turn_id: Id, status: oneOf(["canceled"]), was: Text });
+export const EnqueuedTurn = named("EnqueuedTurn", "A turn that is stored.", {
+  agent_turn_id: Id,
+  agent_id: Id,
+  status: Status,
+});
+export const StoppedTurn = named("StoppedTurn", "A turn that was stopped.", {
+  agent_turn_id: Id,
+  status: oneOf(["canceled"]),
+  was: Text,
+});
 export const TurnPage = pageOf("turns", TurnSummary);
 
 export const Failure = named("TurnFailure", {

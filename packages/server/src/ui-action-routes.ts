@@ -33,7 +33,7 @@ const ActionWanted = Type.Object(
   closed,
 );
 const about = { agent_turn_id: Id, agent_id: Id, action_id: Id, message_id: Type.Optional(Id) };
-const UiActionAck = named("UiActionAck", {
+const UiActionAck = named("UiActionAck", "The last acknowledgement of a UI action: it ran, or no tool ran.", {
   ...about,
   status: oneOf(["done", "rejected"]),
   result_status: Type.Optional(Text),
@@ -41,7 +41,10 @@ const UiActionAck = named("UiActionAck", {
   error_code: Type.Optional(Text),
   error: Type.Optional(Text),
 });
-const UiActionAccepted = named("UiActionAccepted", { ...about, status: oneOf(["accepted"]) });
+const UiActionAccepted = named("UiActionAccepted", "A UI action that is stored and has not ended.", {
+  ...about,
+  status: oneOf(["accepted"]),
+});
 const readAction = bodyReader(ActionWanted);
 
 export function uiActionRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {

@@ -3,16 +3,22 @@
 
 import type { CoreMessage, JsonValue, Message } from "./api.ts";
 
+/** What happens to a conversation: a message is appended, replaced or removed, or all are. */
 export type MessageEvent =
   | { readonly type: "append"; readonly message: Message }
   | { readonly type: "replace"; readonly targetId: string; readonly message: Message }
   | { readonly type: "remove"; readonly targetId: string }
   | { readonly type: "truncate" };
 
+/** A conversation as it was, what happened to it since, and how it is now. */
 export interface ConversationState {
+  /** As it was. */
   readonly baseMessages: Message[];
+  /** What happened to it since, in order. */
   readonly events: MessageEvent[];
+  /** As it is now. */
   readonly nextMessages: Message[];
+  /** What a model is sent: `data` of each message as it is now. */
   toLlmMessages(): CoreMessage[];
 }
 
@@ -25,10 +31,12 @@ export function applyMessageEvent(messages: readonly Message[], event: MessageEv
   return messages.toSpliced(at, 1, ...(event.type === "replace" ? [event.message] : []));
 }
 
+/** The messages after all events, in order. */
 export function foldMessageEvents(messages: readonly Message[], events: readonly MessageEvent[]): Message[] {
   return events.reduce<Message[]>(applyMessageEvent, [...messages]);
 }
 
+/** A conversation from its messages and what happened to them. */
 export function createConversationState(
   baseMessages: readonly Message[],
   events: readonly MessageEvent[],
@@ -49,6 +57,7 @@ export function isPlainObject(value: unknown): value is Record<string, unknown> 
   return prototype === Object.prototype || prototype === null;
 }
 
+/** Whether a value is one that JSON can say. */
 export function isJsonValue(value: unknown): value is JsonValue {
   if (value === null || typeof value === "string" || typeof value === "boolean") return true;
   if (typeof value === "number") return Number.isFinite(value);

@@ -7,18 +7,23 @@
 import type { AfterExecution, ToolEffect, ToolPlacement } from "@tessera/protocol";
 import type { JsonObject, JsonValue, ToolHandler, ToolReconcile } from "./api.ts";
 
+/** A tool as it is stored, pinned by a call and shown to a model. Its fields are those of the wire. */
 export interface ToolDefinition {
   readonly tool_name: string;
+  /** What the model is told about it. */
   readonly description: string;
   /** JSON Schema 2020-12 with `type: object`; `{}` accepts any object. */
   readonly parameters: JsonObject;
   /** A template: `cg.v1r4.{project_id}.{channel_id}.cmd.tool.<target>.<action>`. */
   readonly target_subject: string;
   readonly after_execution: AfterExecution;
+  /** Everything else about it: effect, timeouts, retries, where it runs. */
   readonly options: ToolOptions;
 }
 
+/** What the definition of a tool says about its calls, as it is stored. */
 export interface ToolOptions {
+  /** Arguments that the model need not give, and those that it cannot. */
   readonly args?: {
     /** Given to the model as `default`, and used when it leaves the argument out. */
     readonly defaults?: JsonObject;
@@ -27,17 +32,22 @@ export interface ToolOptions {
   };
   /** Argument → environment variable of the executor. The value never leaves the executor. */
   readonly envs?: Readonly<Record<string, string>>;
+  /** What a crash in the middle of a call means; default `once`. */
   readonly effect?: ToolEffect;
+  /** How often a failed run is tried at all, and the pause before the second try, in milliseconds. */
   readonly retry?: { readonly max_attempts?: number; readonly backoff?: number };
+  /** How long one run may take. */
   readonly timeoutMs?: number;
   /** How long a call may wait for an executor, each time it becomes free. Absent: its timeout and two leases bound both. */
   readonly queueTimeoutMs?: number;
   /** CommonGround's words for the timeout; the larger one counts when `timeoutMs` is absent. */
   readonly timeout_seconds?: number;
   readonly suspend_timeout_seconds?: number;
+  /** How many characters of an error's message the model sees. */
   readonly errorMessageLimit?: number;
   /** Whom its code may reach through ctx.runtime: a ToolDelegationPolicy. Absent: no limit of the tool's. */
   readonly delegation_policy?: JsonObject;
+  /** Where it runs. */
   readonly placement?: ToolPlacement;
   /** The tool can say what became of a run that was cut off. */
   readonly reconcile?: boolean;
@@ -52,7 +62,9 @@ export interface ToolPolicy {
   readonly target: string;
   /** Who signs the result: `tool.<resource>` in every placement. */
   readonly author_id: string;
+  /** Where it runs. */
   readonly placement: ToolPlacement;
+  /** What a crash in the middle of a call means. */
   readonly effect: ToolEffect;
   readonly attempts_max: number;
   readonly backoff_ms: number;
@@ -67,7 +79,9 @@ export interface ToolPolicy {
 export type ToolCode =
   | {
       readonly kind: "function";
+      /** Does the work. */
       readonly handler: ToolHandler;
+      /** Says what became of a run that was cut off. */
       readonly reconcile?: ToolReconcile;
       /** A Standard Schema's own check and transformation, after the JSON Schema's. Throws a ToolError. */
       readonly parse?: (input: JsonObject) => JsonValue | Promise<JsonValue>;
@@ -76,6 +90,8 @@ export type ToolCode =
 
 /** A tool that this process knows: with code when it can run it, without when somebody else does. */
 export interface RegisteredTool {
+  /** What is stored of it and shown to a model. */
   readonly definition: ToolDefinition;
+  /** What runs; null: somebody else has it. */
   readonly code: ToolCode | null;
 }

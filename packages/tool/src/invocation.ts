@@ -22,10 +22,14 @@ export interface ToolInvocation extends CallerFacts {
   readonly recursion_depth: number;
   readonly tool_call_id: string;
   readonly tool_name: string;
+  /** What the handler gets, after defaults, fixed values and variables. */
   readonly arguments: JsonObject;
+  /** What a crash in the middle means. */
   readonly effect: ToolEffect;
   readonly after_execution: AfterExecution;
+  /** 1 for the first run. */
   readonly attempt: number;
+  /** `reconcile`: an earlier run may have acted; find out what became of it first. */
   readonly mode: "run" | "reconcile";
   readonly idempotency_key: string;
   /** The `agent.thought` card that holds the call. */
@@ -39,12 +43,16 @@ export interface ToolInvocation extends CallerFacts {
   readonly definition: ToolDefinition | null;
 }
 
+/** A line that a handler printed. */
 export interface ToolLogEntry {
+  /** How grave it is. */
   readonly level: "debug" | "info" | "warn" | "error";
+  /** What was printed, as text. */
   readonly message: string;
   readonly project_id: string;
   readonly tool_call_id: string;
   readonly tool_name: string;
+  /** The run in which it was printed, from 1. */
   readonly attempt: number;
 }
 
@@ -54,16 +62,23 @@ export interface RunFailure {
   readonly stack: string;
 }
 
+/** What a runner is given besides the call. */
 export interface RunOptions {
+  /** Aborted when the call is canceled, timed out or lost. */
   readonly signal: AbortSignal;
+  /** Reaches other agents in the name of the call; absent: it may not. */
   readonly runtime?: AgentToolRuntime | undefined;
+  /** Takes what the handler prints. */
   readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  /** Takes what the handler says about how far it is. */
   readonly onProgress?: ((update: ToolProgress) => void) | undefined;
   /** Told once at most, before the run is answered. It is in the log already. */
   readonly onFailure?: ((failure: RunFailure) => void) | undefined;
 }
 
+/** Runs calls of tools somewhere: in this process, or in another one. */
 export interface ToolRunner {
+  /** Runs one call to its end and answers the content of its result; never throws for what the tool did. */
   run(invocation: ToolInvocation, options: RunOptions): Promise<ToolResultContent>;
   /** Ends what still runs and gives everything back. */
   close(): Promise<void>;

@@ -17,7 +17,9 @@ import {
 } from "@tessera/protocol";
 import type { ToolDefinition, ToolOptions, ToolPolicy } from "./definition.ts";
 
+/** The pause before the second try of a failed run, where its tool says nothing. */
 export const BACKOFF_MS_DEFAULT = 1_000;
+/** The longest pause before a second try that a tool may ask for. */
 export const BACKOFF_MS_MAX = 3_600_000;
 /** A call that failed this often will not work the next time. */
 export const ATTEMPTS_MAX_MAX = 100;
@@ -31,6 +33,7 @@ const PLACEMENT_DEFAULT: ToolPlacement = "service";
 /** Definitions are not changed once they are read, and each is asked about several times per call. */
 const policies = new WeakMap<ToolDefinition, ToolPolicy>();
 
+/** The definition of a tool read once, with every default filled in. */
 export function toolPolicy(definition: ToolDefinition): ToolPolicy {
   const known = policies.get(definition);
   if (known !== undefined) return known;

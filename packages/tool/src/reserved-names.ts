@@ -1,5 +1,6 @@
 // Names that belong to Tessera's own tools. A user's tool that carried one would be called in place of them.
 
+/** Names that only Tessera's own tools have. */
 export const RESERVED_TOOL_NAMES = [
   "delegate_async",
   "launch_principal",

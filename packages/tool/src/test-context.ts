@@ -20,22 +20,33 @@ import { executeHandler } from "./run/execute-handler.ts";
 import { buildToolContext } from "./run/tool-context.ts";
 import { ToolError } from "./tool-error.ts";
 
+/** What {@link createTestContext} takes; what is absent is the same in every test. */
 export interface TestContextOptions {
+  /** `ctx.agentName` */
   readonly agentName?: string;
+  /** `ctx.instanceKey` */
   readonly instanceKey?: string;
+  /** `ctx.turnId` */
   readonly turnId?: string;
+  /** `ctx.traceId` */
   readonly traceId?: string;
+  /** `ctx.toolCallId` */
   readonly toolCallId?: string;
+  /** The name that the call has. */
   readonly toolName?: string;
+  /** `ctx.message`: the message of the model that holds the call. */
   readonly message?: Message;
   /** An existing directory. Absent: a fresh one, removed by `dispose`. */
   readonly workdir?: string;
+  /** `ctx.idempotencyKey` */
   readonly idempotencyKey?: string;
+  /** `ctx.attempt`; default 1. */
   readonly attempt?: number;
   /** A fake of what the tool asks of other agents; a method that is missing rejects and says so. */
   readonly runtime?: Partial<AgentToolRuntime>;
 }
 
+/** A handler's context in a unit test, and what the handler did with it. */
 export interface TestContext extends AsyncDisposable {
   /** What the handler gets. */
   readonly ctx: ToolContext;
@@ -75,6 +86,25 @@ const INVOCATION: ToolInvocation = {
   definition: null,
 };
 
+/**
+ * Everything that a handler is given, without a server, for the unit test of a tool.
+ *
+ * ```ts
+ * import { createTestContext, defineTool } from "@tessera/tool";
+ *
+ * const shout = defineTool({
+ *   name: "shout",
+ *   parameters: { type: "object", properties: { text: { type: "string" } }, required: ["text"] },
+ *   handler: (ctx, { text }) => {
+ *     ctx.logger.info("shouting");
+ *     return { text: text.toUpperCase() };
+ *   },
+ * });
+ * await using test = createTestContext();
+ * const { status, output } = await test.call(shout, { text: "hi" });
+ * console.assert(status === "ok" && JSON.stringify(output) === '{"text":"HI"}' && test.logs.length === 1);
+ * ```
+ */
 export function createTestContext(options: TestContextOptions = {}): TestContext {
   const logs: Pick<ToolLogEntry, "level" | "message">[] = [];
   const progress: ToolProgress[] = [];

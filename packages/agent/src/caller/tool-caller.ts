@@ -12,6 +12,7 @@ import { type RequestedCall, requestToolCall, type ToolCallRequest } from "./too
 
 export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "mind" | "workerTargets" | "extensions">;
 
+/** Works on calls that people and programs asked for by hand. */
 export interface ToolCaller {
   /** What came of its wakeups: `accepted`, or why there was nothing to do. */
   readonly counts: ReadonlyMap<string, number>;
@@ -20,6 +21,7 @@ export interface ToolCaller {
   stop(options?: { readonly graceMs?: number }): Promise<void>;
 }
 
+/** Begins to work on turns that are one tool call each. */
 export async function startToolCaller(options: ToolCallerOptions): Promise<ToolCaller> {
   const { kernel, ids } = options;
   const models = { call: () => Promise.reject(new Error("a tool caller has no model")) };

@@ -24,6 +24,7 @@ import type {
 } from "@tessera/tool";
 import type { ModelMessage } from "ai";
 
+/** What a layer is around: a whole turn, one step of it, or one call of a tool. */
 export type LayerType = "turn" | "step" | "toolCall";
 
 /**
@@ -45,9 +46,12 @@ export interface LayerOptions {
   readonly timeoutMs?: number;
 }
 
+/** An extension in code: its name and what it registers. */
 export interface ExtensionModule {
+  /** As agents list it. */
   readonly name: string;
-  /** `config`: undefined where nothing configures it. */
+  /** Called once per process and configuration, before the first turn: registers layers and tools. `config` is undefined where nothing
+   *  configures it. */
   register(api: ExtensionApi, config?: JsonValue): void | Promise<void>;
   /** Where the profile gives none. */
   readonly config?: JsonValue;
@@ -63,11 +67,14 @@ export interface LayerContexts {
 
 export type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unknown;
 
+/** What an extension is given to register itself with. */
 export interface ExtensionApi {
+  /** Where layers around turns, steps and tool calls are registered. */
   readonly pipeline: {
     /** A layer that fails keeps what it wraps from running, unless `options.onError` is `skip`. */
     register<T extends LayerType>(type: T, layer: LayerFunction<T>, options?: LayerOptions): void;
   };
+  /** Where tools of the extension are registered. */
   readonly tools: {
     /** A tool that runs in this process, offered by agents that list the extension. */
     register(item: ExtensionTool, handler: ToolHandler): void;
@@ -86,27 +93,38 @@ export interface ExtensionApi {
   readonly logger: Console;
 }
 
+/** A line that an extension printed. */
 export interface ExtensionLogEntry {
+  /** The extension's name. */
   readonly extension: string;
+  /** How grave it is. */
   readonly level: "debug" | "info" | "warn" | "error";
+  /** What was printed, as text. */
   readonly message: string;
   /** Of the turn in which it was printed; absent outside of one. */
   readonly project_id?: string;
   readonly agent_turn_id?: string;
 }
 
+/** A tool that an extension offers. */
 export interface ExtensionTool {
+  /** What a model calls. */
   readonly name: string;
   /** Goondan's; who registered a tool is known. */
   readonly source?: JsonObject;
+  /** Tells the model what the tool does and when to use it. */
   readonly description?: string;
+  /** JSON Schema of its arguments; absent: any object. */
   readonly parameters?: JsonObject;
+  /** What a crash in the middle of a call means; default `once`. */
   readonly effect?: "read" | "idempotent" | "once";
+  /** How long one call may take. */
   readonly timeoutMs?: number;
 }
 
 /** Where a turn runs and what brought it about, in Goondan's words. */
 export interface RuntimeInfo {
+  /** The agent that takes the turn. */
   readonly agent: {
     readonly name: string;
     readonly instanceKey: string;
@@ -116,6 +134,7 @@ export interface RuntimeInfo {
   };
   /** An agent of no Swarm is alone: `name` and `swarmName` are empty then. */
   readonly swarm: AgentRuntimeCatalogResult & { readonly name: string; readonly agents: readonly string[] };
+  /** The event that asked for the turn. */
   readonly inbound: {
     readonly eventId: string;
     readonly eventType: string;
@@ -137,7 +156,9 @@ export interface RuntimeInfo {
   };
 }
 
+/** Asks other agents, in the name of the agent that takes the turn. */
 export interface AgentsApi {
+  /** Asks another agent for a turn and waits for its answer. */
   request(request: {
     readonly target: string;
     readonly input?: string;
@@ -146,6 +167,7 @@ export interface AgentsApi {
     readonly async?: boolean;
     readonly metadata?: JsonObject;
   }): Promise<AgentResponse>;
+  /** Tells another agent something and waits for nothing. */
   send(message: {
     readonly target: string;
     readonly input?: string;
@@ -154,16 +176,22 @@ export interface AgentsApi {
   }): Promise<Pick<AgentRuntimeSendResult, "accepted">>;
 }
 
+/** The answer of another agent. */
 export interface AgentResponse {
+  /** Who answered. */
   readonly target: string;
   /** As text: JSON where the agent answered with data, empty where it was not waited for. */
   readonly response: string;
+  /** Ties the answer to the request. */
   readonly correlationId: string;
+  /** With `async`: whether the request was taken. */
   readonly accepted?: boolean;
+  /** True: the answer was not waited for and comes into the conversation later. */
   readonly async?: boolean;
 }
 
 interface LayerContext extends ExecutionContext {
+  /** Where the turn runs and what brought it about. */
   readonly runtime: RuntimeInfo;
   /** Shared by the layers around one turn, step or call; kept nowhere. */
   readonly metadata: Record<string, JsonValue>;
@@ -193,29 +221,41 @@ export interface ConversationState {
 }
 
 interface ThinkingContext extends LayerContext {
+  /** Asks other agents in this agent's name. */
   readonly agents: AgentsApi;
+  /** The conversation as the turn found it, what happened since, and how it is now. */
   readonly conversationState: ConversationState;
+  /** What the turn was asked. */
   readonly inputEvent: AgentEvent;
   /** Durable when it resolves; what is not waited for is written before the step goes on. Seen by `conversationState` at once. */
   emitMessageEvent(event: MessageEvent): Promise<void>;
 }
 
+/** What a layer around a turn is given. */
 export interface TurnContext extends ThinkingContext {
+  /** True: the turn goes on after it waited or after another process lost it; a layer sees one turn in many stretches. */
   readonly isResumed: boolean;
+  /** Runs what the layer is around, and answers how it ended. */
   next(): Promise<TurnResult>;
 }
 
+/** How a stretch of a turn ended, for layers around it. */
 export interface TurnResult {
+  /** Names the turn. */
   readonly turnId: string;
   /** `suspended` while it waits for others; else how it will end. */
   readonly status: string;
+  /** Why it ended here. */
   readonly finishReason: "text_response" | "max_steps" | "error" | "suspended";
   /** What the turn hands over. */
   readonly responseMessage?: Message;
+  /** Why it did not succeed; absent where it did. */
   readonly error?: { readonly message: string; readonly code?: string };
 }
 
+/** What a layer around a step is given. */
 export interface StepContext extends ThinkingContext {
+  /** The turn that the step belongs to. */
   readonly turn: {
     readonly id: string;
     readonly agentName: string;
@@ -230,18 +270,25 @@ export interface StepContext extends ThinkingContext {
   readonly stepIndex: number;
   /** What this step offers. Taking a tool away also refuses calls of it; a tool that is not offered cannot be added. */
   toolCatalog: ToolCatalogItem[];
+  /** Runs what the layer is around, and answers how it ended. */
   next(): Promise<StepResult>;
 }
 
+/** A tool that a step offers. */
 export interface ToolCatalogItem {
+  /** What a model calls. */
   readonly name: string;
+  /** What the model is told about it. */
   readonly description: string;
+  /** JSON Schema of its arguments. */
   readonly parameters: JsonObject;
+  /** Where it comes from: the configuration, or an extension. */
   readonly source: { readonly type: "config" | "extension"; readonly name: string };
 }
 
 /** To change whether the turn goes on, return `{ ...result, shouldContinue }`. */
 export interface StepResult {
+  /** From 0. */
   readonly stepIndex: number;
   readonly status: "completed";
   /** `next`: the model thinks again. `waits`: others have the calls. `ended`: the turn is to end. */
@@ -249,19 +296,26 @@ export interface StepResult {
   /** False of an answer without calls: with true the model thinks again, behind what was emitted. Of a step with calls: with false
    *  the turn ends with the text of the step. Where others have the calls it cannot be changed. */
   readonly shouldContinue: boolean;
+  /** The calls that the model asked for. */
   readonly toolCalls: readonly { readonly id: string; readonly name: string; readonly args: JsonObject }[];
   /** Of the step's calls, as far as they are there. Of an answer that would end the turn: of all calls of the turn, whichever
    *  process made them. */
   readonly toolResults: readonly ToolCallResult[];
+  /** Shared by the layers around this step; kept nowhere. */
   readonly metadata: Record<string, JsonValue>;
 }
 
+/** What a layer around a tool call is given. */
 export interface ToolCallContext extends LayerContext {
+  /** The step that made the call, from 0. */
   readonly stepIndex: number;
+  /** The tool that is called. */
   readonly toolName: string;
+  /** Names the call. */
   readonly toolCallId: string;
   /** What is changed before `next()` passes the tool's argument gate again. */
   args: JsonObject;
+  /** Runs what the layer is around, and answers the result. */
   next(): Promise<LayeredResult>;
 }
 

@@ -25,19 +25,28 @@ export interface ResourceDocument<K extends string> {
   readonly metadata: { readonly name: string };
   readonly spec: JsonObject;
 }
+/** A model as `defineModel` makes it: the document that the same Model would be in YAML. */
 export type DefinedModel = ResourceDocument<"Model">;
+/** An agent as `defineAgent` makes it: the document that the same Agent would be in YAML. */
 export type DefinedAgent = ResourceDocument<"Agent">;
+/** A swarm as `defineSwarm` makes it: the document that the same Swarm would be in YAML. */
 export type DefinedSwarm = ResourceDocument<"Swarm">;
 
+/** What {@link defineModel} takes. */
 export interface ModelDraft {
+  /** How agents name it. */
   readonly name: string;
   /** openai, anthropic, google, scripted, or any name with the `endpoint` of an OpenAI-compatible server. */
   readonly provider: string;
   /** Needed by all providers but `scripted`. */
   readonly model?: string;
+  /** Where its key is read: an environment variable, or a secret of a bundle. Never the key itself. */
   readonly apiKey?: SecretSource;
+  /** The address of the provider's API; default: the provider's own. */
   readonly endpoint?: string;
+  /** For the provider: temperature, headers; for `scripted` its rules. */
   readonly options?: Readonly<Record<string, unknown>>;
+  /** What the model can and cannot do, where it differs from what its provider's models usually can. */
   readonly capabilities?: Readonly<Record<string, boolean>>;
 }
 
@@ -56,29 +65,42 @@ export interface ExtensionDraft {
   readonly config?: Readonly<Record<string, unknown>>;
 }
 
+/** What {@link defineAgent} takes. */
 export interface AgentDraft {
+  /** How it is asked: `tessera.run({ agent })`. */
   readonly name: string;
+  /** The model that it thinks with, as it was defined or by name. */
   readonly model: NamedRef | DefinedModel;
+  /** For this agent's calls of the model: temperature, maxTokens. */
   readonly params?: Readonly<Record<string, unknown>>;
+  /** Its system prompt. */
   readonly system?: string;
   /** A file of the bundle, instead of `system`. */
   readonly systemRef?: string;
+  /** What it may call: tools as they were defined, by name, or as references of packages. Nothing else. */
   readonly tools?: readonly ToolRef[];
   /** Names of tools that the agent has, or references. */
   readonly requiredTools?: readonly ToolRef[];
+  /** Extensions around its turns, from the outermost to the innermost of equal priority. */
   readonly extensions?: readonly (NamedRef | ExtensionDraft)[];
+  /** Tells other agents and people what it is for. */
   readonly description?: string;
+  /** Which workers take its turns; default: every one. */
   readonly workerTarget?: string;
+  /** Words that other agents may find it by. */
   readonly tags?: readonly string[];
+  /** Tessera's own tools that it may call: `submit_result`, `delegate_async`, `fork_join` and others. */
   readonly allowedInternalTools?: readonly string[];
   /** Names of tools; an object stands for its name. */
   readonly mustEndWith?: readonly (string | Pick<DefinedTool<never, never>, "definition">)[];
+  /** Whom it may ask with Tessera's own tools; absent fields do not limit. */
   readonly delegationPolicy?: {
     readonly targetTags?: readonly string[];
     readonly targetProfiles?: readonly (string | DefinedAgent)[] | null;
   };
   /** What the code of its tools may reach through ctx.runtime. */
   readonly toolDelegationPolicy?: ToolDelegationDraft;
+  /** How often it may think in one turn; then the turn ends `partial`. */
   readonly maxSteps?: number;
   /** What an instance remembers of its earlier turns; `turns: 0` is nothing. */
   readonly memory?: { readonly turns?: number; readonly characters?: number };
@@ -93,13 +115,19 @@ export interface ToolDelegationDraft {
   readonly targetProfiles?: readonly string[];
 }
 
+/** What {@link defineSwarm} takes. */
 export interface SwarmDraft {
+  /** How it is called. */
   readonly name: string;
+  /** The agent that gets a task for which none is named. */
   readonly entryAgent: NamedRef | DefinedAgent;
+  /** The agents that belong to it. */
   readonly agents: readonly (NamedRef | DefinedAgent)[];
+  /** The instance that its agents have where a task names none. */
   readonly instanceKey?: string;
   /** For its agents that have none of their own. */
   readonly toolDelegationPolicy?: ToolDelegationDraft;
+  /** Limits for its agents' turns and for what becomes of instances. */
   readonly policy?: {
     readonly maxStepsPerTurn?: number;
     readonly lifecycle?: { readonly ttlSeconds?: number; readonly gcGraceSeconds?: number };
@@ -107,12 +135,14 @@ export interface SwarmDraft {
   };
 }
 
+/** A model for agents, in code. */
 export function defineModel(draft: ModelDraft): DefinedModel {
   refuseOthers("Model", draft, MODEL_FIELDS);
   const { name, ...spec } = draft;
   return documentOf("Model", name, spec);
 }
 
+/** An agent in code: a model, a prompt, and what it may call. */
 export function defineAgent(draft: AgentDraft): DefinedAgent {
   refuseOthers("Agent", draft, AGENT_FIELDS);
   const { name, model, params, system, systemRef, tools, requiredTools, extensions, mustEndWith, ...rest } = draft;
@@ -136,6 +166,7 @@ export function defineAgent(draft: AgentDraft): DefinedAgent {
   });
 }
 
+/** A swarm in code: agents that know one another, and the one that gets a task first. */
 export function defineSwarm(draft: SwarmDraft): DefinedSwarm {
   refuseOthers("Swarm", draft, SWARM_FIELDS);
   const { name, entryAgent, agents, ...rest } = draft;

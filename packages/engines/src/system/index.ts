@@ -3,6 +3,7 @@
 import { randomBytes } from "node:crypto";
 import type { Clock, Ids } from "@tessera/kernel/ports";
 
+/** The clock of this machine. */
 export const systemClock: Clock = {
   databaseTime: () => null,
   monotonicMs: () => performance.now(),

@@ -6,8 +6,10 @@
 
 import type { Clock } from "@tessera/kernel";
 
+/** What a check of `tessera doctor` is about. */
 export type CheckArea = "settings" | "machine" | "api" | "store" | "broker" | "work" | "keys" | "bundle";
 
+/** One check of `tessera doctor`: what was looked at, and what was found. */
 export interface Check {
   readonly area: CheckArea;
   readonly name: string;

@@ -14,6 +14,7 @@ import { checkIsolated, checkNode, checkPlatform, checkPort, checkShell } from "
 import { checkServer } from "./server.ts";
 import { checkStore } from "./store.ts";
 
+/** What {@link runDoctor} takes. */
 export interface DoctorOptions {
   readonly data?: string | undefined;
   readonly postgres?: string | undefined;
@@ -34,6 +35,7 @@ interface Look {
   readonly run: () => Check | Promise<Check | readonly Check[]>;
 }
 
+/** Looks at a store and at what works on it, as `tessera doctor` does. */
 export async function runDoctor(options: DoctorOptions): Promise<Check[]> {
   const { url, nats, bundle, env, node } = options;
   const looks: Look[] = [

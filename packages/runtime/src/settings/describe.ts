@@ -6,6 +6,7 @@ import { expectedText, type SettingValue } from "./read-value.ts";
 import type { ResolvedSetting, ResolvedSettings } from "./resolve.ts";
 import { SETTING_NAMES, type SettingName, type SettingSpec, specOf } from "./table.ts";
 
+/** A setting with its value, for people. */
 export interface DescribedSetting {
   readonly name: SettingName;
   /** For people (E1); empty: not set. */
@@ -15,6 +16,7 @@ export interface DescribedSetting {
   readonly says: string;
 }
 
+/** Settings with their values and where each comes from, for people. */
 export function describeSettings({ settings }: Pick<ResolvedSettings, "settings">): DescribedSetting[] {
   return settings.map(({ name, value, from }: ResolvedSetting) => {
     const spec = specOf(name);

@@ -12,6 +12,7 @@ import { isJsonObject, nearName } from "@tessera/protocol";
 import { errorOfMistakes, type Mistake, mistakeOf, readYaml } from "@tessera/tool/resources";
 import { SETTING_NAMES, specOf } from "./table.ts";
 
+/** The settings of a bundle's file. */
 export interface SettingsFile {
   /** Relative paths are relative to it. */
   readonly directory: string;
@@ -28,7 +29,8 @@ interface Entry {
 const CONFIG_FILES = ["tessera.config.ts", "tessera.config.js", "tessera.config.mjs"];
 const KEYS = SETTING_NAMES.flatMap((name) => specOf(name).key ?? []);
 
-/** Throws the TesseraError of all mistakes (F2). A bundle that is not there sets nothing; whoever loads it says that it is missing. */
+/** The settings of a bundle; throws the TesseraError of all mistakes. A bundle that is not there sets nothing: what loads it says that it
+ *  is missing. */
 export async function readSettingsFile(
   bundle: string,
   how: { readonly isReloadable?: boolean } = {},

@@ -35,6 +35,7 @@ const HANG_SECONDS_EMBEDDED = 30;
 const hangSecondsOf = ({ postgres }: Settings): number =>
   postgres === undefined ? HANG_SECONDS_EMBEDDED : HANG_SECONDS;
 
+/** Settings as what opens a process takes. */
 export function processSettings(settings: Settings): FromSettings {
   return {
     data: settings.data,

@@ -11,8 +11,10 @@ import type { SettingsFile } from "./file.ts";
 import { readValue, type SettingValue, shownValue } from "./read-value.ts";
 import { SETTING_NAMES, type SettingName, type SettingSpec, type Settings, specOf } from "./table.ts";
 
+/** Where the value of a setting comes from. */
 export type SettingSource = "flag" | "environment" | "file" | "default";
 
+/** A setting with its value and where that comes from. */
 export interface ResolvedSetting {
   readonly name: SettingName;
   /** Undefined: not set, and without a default. */
@@ -22,6 +24,7 @@ export interface ResolvedSetting {
   readonly from: string | null;
 }
 
+/** What is wrong with a setting. */
 export interface SettingProblem {
   readonly name: SettingName;
   readonly source: SettingSource;
@@ -30,12 +33,14 @@ export interface SettingProblem {
   readonly message: string;
 }
 
+/** All settings with their values, and what is wrong with them. */
 export interface ResolvedSettings {
   readonly values: Settings;
   readonly settings: readonly ResolvedSetting[];
   readonly problems: readonly SettingProblem[];
 }
 
+/** Where values of settings are looked for. */
 export interface SettingSources {
   /** By the flag's name without dashes, as a parser gives them: `allowedHosts`, `grace`. */
   readonly flags?: Readonly<Record<string, unknown>>;
@@ -55,6 +60,7 @@ interface Given {
 const PLACES: readonly SettingName[] = ["data", "postgres", "url"];
 const ORDER = ["flag", "environment", "file"] as const;
 
+/** Flags, environment and the bundle's file as settings, the first that says something counting. */
 export function resolveSettings(sources: SettingSources): ResolvedSettings {
   const names = sources.names ?? SETTING_NAMES;
   const problems: SettingProblem[] = [];

@@ -22,6 +22,7 @@ export type SettingType =
   /** Separated by commas, in the file also a list. Without `of` and `pattern` any names. */
   | { readonly kind: "list"; readonly of?: readonly string[]; readonly pattern?: RegExp; readonly items: string };
 
+/** A setting: its type, default, flag, variable and key. */
 export interface SettingSpec {
   readonly type: SettingType;
   /** Null: none; where that means something, `says` tells what. */
@@ -48,6 +49,7 @@ const NETWORK =
   /^(?:(?:\d{1,3}\.){3}\d{1,3}(?:\/(?:[12]?\d|3[0-2]))?|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*(?:\/(?:\d{1,2}|1[01]\d|12[0-8]))?)$/;
 const HOST_NAME = /^[A-Za-z0-9.:[\]-]+$/;
 
+/** All settings, by name. */
 export const SETTINGS = {
   data: {
     ...plain,
@@ -290,7 +292,9 @@ export const SETTINGS = {
   },
 } as const satisfies Readonly<Record<string, SettingSpec>>;
 
+/** The name of a setting. */
 export type SettingName = keyof typeof SETTINGS;
+/** The names of all settings. */
 export const SETTING_NAMES = Object.keys(SETTINGS) as readonly SettingName[];
 
 type ValueOf<K> = K extends "yes_no"
