@@ -70,9 +70,7 @@ function releasedChangelog(version: string): string {
 }
 
 function nextSteps(version: string, tag: string): string {
-  const publish = PUBLISHED.map(
-    ({ name }) => `  npm publish --access public ./${join(TARBALLS, tarballOf(name, version))}`,
-  );
+  const publish = PUBLISHED.map(({ name }) => `  npm publish ./${join(TARBALLS, tarballOf(name, version))}`);
   return [
     `${version} is committed and tagged as ${tag}, in this clone only. To take it back:`,
     `  git tag --delete ${tag} && git reset --hard HEAD~1`,

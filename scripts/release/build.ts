@@ -6,14 +6,16 @@
 //       finds by its own place, where they are in the repository: PART/sql, PART/templates. Sources lie apart from declarations,
 //       or TypeScript would read them instead and hold them to its user's settings.
 //   B3. What is written is exact: imports name the file that is there, and a package's manifest names every package that it imports.
-//   B4. The store that new ones are copies of is made here and travels: to make it takes most of a first run.
+//   B4. Documents link what is in the package there, and the rest in the repository (links.ts).
+//   B5. The store that new ones are copies of is made here and travels: to make it takes most of a first run.
 
 import { execFileSync } from "node:child_process";
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dirname, relative } from "node:path/posix";
 import { compressedSnapshot } from "@tessera/engines/pglite";
 import { makePreparedStore, PREPARED_STORE_KEY } from "@tessera/runtime/prepared-store";
+import { type Destination, withLinks } from "./links.ts";
 import { type PackagePlan, PUBLISHED, SHARED } from "./packages.ts";
 import { moduleOf, type Reach, reachOf } from "./reach.ts";
 import { withSpecifiers } from "./specifiers.ts";
@@ -64,15 +66,15 @@ function write(reach: Reach, place: Place): BuiltPackage {
   for (const module of new Set([...reach.code, ...reach.declared])) {
     if (isSource(module)) copy(`packages/${module}.ts`, join(place.directory, `${module}.ts`));
   }
-  for (const [from, to] of Object.entries(plan.files ?? {})) copy(from, join(place.directory, to));
-  copy("LICENSE", join(place.directory, "LICENSE"));
-  copy(`packages/${plan.described}/README.md`, join(place.directory, "README.md"));
   const manifest = manifestOf(reach, place.workspace);
+  const files = { ...plan.files, LICENSE: "LICENSE", [`packages/${plan.described}/README.md`]: "README.md" };
+  for (const [from, to] of Object.entries(files)) copy(from, join(place.directory, to));
+  linkDocuments(place.directory, { files, repository: addressOf(manifest.repository.url, manifest.version) });
   writeFileSync(join(place.directory, "package.json"), `${JSON.stringify(manifest, null, 2)}\n`);
   return { plan, version: manifest.version, directory: place.directory };
 }
 
-/** B4 */
+/** B5 */
 async function addPreparedStore(directory: string): Promise<void> {
   const { name, content } = await compressedSnapshot(PREPARED_STORE_KEY, await makePreparedStore());
   mkdirSync(join(directory, "engines/prepared"));
@@ -109,6 +111,23 @@ function relativePath(from: string, to: string): string {
   return path.startsWith(".") ? path : `./${path}`;
 }
 
+/** B4 */
+function linkDocuments(directory: string, destination: Destination): void {
+  for (const [from, to] of Object.entries(destination.files)) {
+    const path = join(directory, to);
+    const below = statSync(path).isDirectory() ? readdirSync(path, { recursive: true, encoding: "utf8" }) : [""];
+    for (const name of below) {
+      const [document, file] = [join(from, name), join(path, name)];
+      if (document.endsWith(".md")) writeFileSync(file, withLinks(readFileSync(file, "utf8"), document, destination));
+    }
+  }
+}
+
+/** Where a browser finds the files of that version. */
+function addressOf(repository: string, version: string): string {
+  return `${repository.replace(/^git\+/, "").replace(/\.git$/, "")}/blob/v${version}`;
+}
+
 function copy(from: string, to: string): void {
   cpSync(join(ROOT, from), to, { recursive: true, filter: (path) => !path.includes("__pycache__") });
 }
@@ -132,6 +151,7 @@ function manifestOf({ plan, siblings }: Reach, workspace: Workspace) {
     license,
     homepage,
     bugs,
+    publishConfig: { access: "public" },
     repository: { ...repository, directory: `packages/${plan.described}` },
     type: "module",
     engines,

@@ -58,7 +58,8 @@ export const PUBLISHED: readonly PackagePlan[] = [
     bin: { tessera: "cli/bin/tessera" },
     files: {
       "CHANGELOG.md": "CHANGELOG.md",
-      "deploy/roles.sql": "deploy/roles.sql",
+      deploy: "deploy",
+      "docs/README.md": "docs/README.md",
       "docs/guarantees.md": "docs/guarantees.md",
       "docs/guides": "docs/guides",
       "docs/reference": "docs/reference",

@@ -187,7 +187,7 @@ export const StoppedTurn = named("StoppedTurn", "A turn that was stopped.", {
 });
 export const TurnPage = pageOf("turns", TurnSummary);
 
-export const Failure = named("TurnFailure", {
+export const Failure = named("TurnFailure", "Why an attempt at a call, or a turn, failed: for operators.", {
   tool_call_id: orNull({ ...Id, description: "null: the turn itself could not be run." } as typeof Id),
   tool_name: orNull(Text),
   attempt: orNull(Type.Integer({ minimum: 1 })),
