@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { ISOLATED_LIMITS } from "../../packages/executor/src/placements/isolated-limits.ts";
 import { hasProgram } from "../../packages/testkit/src/server-binaries.ts";
 import { ROOT } from "../cli/run-tessera.ts";
 
@@ -39,6 +40,12 @@ const { services } = compose;
 const service = (name: string): Service => services[name] ?? {};
 const ONCE = ["migrate", "roles"];
 const ROLES = ["kernel", "pmo", "tools", "worker", "api"];
+/** Where tools of a bundle run as children: they read the bundle. */
+const RUNS_TOOLS = ["tools", "worker"];
+const MIB = 1024 * 1024;
+/** What compose.yaml and the unit say they give: for the process itself, and for how many isolated tools at their limit. */
+const PROCESS_MIB = 512;
+const ISOLATED_TOOLS_AT_LIMIT = 2;
 const LASTING = ["postgres", "nats", ...ROLES];
 
 describe("compose.yaml", () => {
@@ -94,6 +101,15 @@ describe("compose.yaml", () => {
       expect(Number(limits?.cpus), name).toBeGreaterThan(0);
       expect(limits?.memory, name).toMatch(/^\d+[MG]$/);
     }
+  });
+
+  it("gives a process memory for itself, and where isolated tools run for two that need all they may", () => {
+    const ofTools = (ISOLATED_TOOLS_AT_LIMIT * ISOLATED_LIMITS.memoryBytesMax) / MIB;
+    for (const name of [...ROLES, "migrate"]) {
+      const least = RUNS_TOOLS.includes(name) ? PROCESS_MIB + ofTools : PROCESS_MIB;
+      expect([name, service(name).deploy?.resources?.limits?.memory]).toEqual([name, `${least}M`]);
+    }
+    for (const role of RUNS_TOOLS) expect(service(role).command?.join(" ")).toContain("--workspaces");
   });
 
   it("runs our processes without privileges on a file system they cannot write, with time to drain", () => {
@@ -163,29 +179,7 @@ describe("compose.yaml", () => {
   });
 });
 
-describe("the image", () => {
-  const dockerfile = read("Dockerfile");
-
-  it("is installed from the lock file without scripts, and does not run as root", () => {
-    expect(dockerfile).toMatch(/^RUN npm ci .*--ignore-scripts/m);
-    const users = [...dockerfile.matchAll(/^USER (\S+)$/gm)].map(([, name]) => name);
-    expect(users).toEqual(["node"]);
-    expect(dockerfile.indexOf("USER node")).toBeLessThan(dockerfile.indexOf("ENTRYPOINT"));
-  });
-
-  it("copies only what the ignore file lets through, and the command is there", () => {
-    const copied = [...dockerfile.matchAll(/^COPY (?!--from)(.+) \S+$/gm)].flatMap(([, paths = ""]) =>
-      paths.split(" "),
-    );
-    const through =
-      read("Dockerfile.dockerignore")
-        .match(/^!(.+)$/gm)
-        ?.map((line) => line.slice(1)) ?? [];
-    for (const path of copied.filter((each) => !each.startsWith("$"))) expect(through).toContain(path);
-    const [, command = ""] = /ENTRYPOINT \["node", "\/app\/(.+)"\]/.exec(dockerfile) ?? [];
-    expect(existsSync(join(ROOT, command))).toBe(true);
-  });
-});
+// The Dockerfile is built without an engine in tests/package/image.test.ts.
 
 describe("the unit", () => {
   const unit = read("systemd/tessera@.service");
@@ -195,6 +189,10 @@ describe("the unit", () => {
       /^ExecStart=\/usr\/bin\/node \/opt\/tessera\/(\S+) start \$TESSERA_START$/m.exec(unit) ?? [];
     expect(existsSync(join(ROOT, command))).toBe(true);
     expect(unit).toMatch(/^User=tessera$/m);
+    expect(`${PROCESS_MIB + (ISOLATED_TOOLS_AT_LIMIT * ISOLATED_LIMITS.memoryBytesMax) / MIB}`).toBe(
+      `${Number(/^MemoryMax=(\d+)G$/m.exec(unit)?.[1]) * 1024}`,
+    );
+    expect(unit).toMatch(/^OOMPolicy=continue$/m); // the kernel ends a tool, not the process that runs it
     expect(Number(/^TimeoutStopSec=(\d+)$/m.exec(unit)?.[1])).toBeGreaterThan(30);
   });
 
