@@ -3,6 +3,7 @@
 import type { OperationSpec } from "./operation-spec.ts";
 import type { WireShapes } from "./wire-form.ts";
 
+/** An agent of the roster: an instance of a profile, or one of its own. */
 export type Agent = {
   readonly projectId: string;
   readonly agentId: string;
@@ -17,6 +18,7 @@ export type Agent = {
   readonly lastSeenAt: string | null;
 };
 
+/** An API key, without its text. */
 export type ApiKey = {
   readonly keyId: string;
   readonly projectId: string | null;
@@ -34,6 +36,7 @@ export type ApiKey = {
   readonly lastUsedAt: string | null;
 };
 
+/** What was changed or refused, by whom. */
 export type AuditEntry = {
   readonly auditId: number;
   readonly projectId: string | null;
@@ -46,12 +49,14 @@ export type AuditEntry = {
   readonly createdAt: string;
 };
 
+/** The last cards of a box, in their order. */
 export type Box = {
   readonly boxId: string;
   readonly cardIds: readonly string[];
   readonly cards?: readonly Card[];
 };
 
+/** A call of a tool. */
 export type Call = {
   readonly toolCallId: string;
   readonly stepId: string;
@@ -73,6 +78,7 @@ export type Call = {
   readonly why?: string;
 };
 
+/** A card: an immutable record of which everything else is a projection. */
 export type Card = {
   readonly cardId: string;
   readonly projectId: string;
@@ -87,6 +93,7 @@ export type Card = {
   readonly createdAt: string;
 };
 
+/** A card with its place in a box. */
 export type CardInBox = {
   readonly cardId: string;
   readonly projectId: string;
@@ -102,6 +109,7 @@ export type CardInBox = {
   readonly pos: number;
 };
 
+/** A call that an executor has taken, with all that it needs to run it. */
 export type ClaimedCall = {
   readonly toolCallId: string;
   readonly toolCallCardId: string;
@@ -133,6 +141,7 @@ export type ClaimedCall = {
   };
 };
 
+/** An instance whose conversation begins anew. */
 export type ConversationReset = {
   readonly agentId: string;
   readonly cardId: string;
@@ -140,6 +149,7 @@ export type ConversationReset = {
   readonly conversationFrom: number;
 };
 
+/** A message that nobody could deal with, and why. */
 export type DeadLetter = {
   readonly deadLetterId: number;
   readonly projectId: string;
@@ -158,12 +168,14 @@ export type Deliverable = {
   readonly data?: Readonly<Record<string, unknown>> | readonly unknown[];
 };
 
+/** A turn that is stored. */
 export type EnqueuedTurn = {
   readonly agentTurnId: string;
   readonly agentId: string;
   readonly status: "queued" | "dispatched" | "running" | "suspended" | "success" | "failed" | "canceled" | "timeout" | "partial";
 };
 
+/** What happened to a turn: its state changed, or it has ended. */
 export type Event = {
   readonly seq: number;
   readonly agentId: string;
@@ -176,6 +188,7 @@ export type Event = {
   readonly createdAt: string;
 };
 
+/** Who asked whom for what: a turn, a join, a call or a report. */
 export type ExecutionEdge = {
   readonly edgeId: string;
   readonly channelId: string;
@@ -195,6 +208,7 @@ export type ExecutionEdge = {
   readonly createdAt: string;
 };
 
+/** What an agent does now. */
 export type Head = {
   readonly projectId: string;
   readonly agentId: string;
@@ -209,18 +223,21 @@ export type Head = {
   readonly updatedAt: string;
 };
 
+/** How a process is, check by check. */
 export type Health = {
   readonly status: "ok" | "degraded" | "unready";
   readonly checks: readonly HealthCheck[];
   readonly version?: string;
 };
 
+/** One thing that was looked at, and what was found. */
 export type HealthCheck = {
   readonly name: string;
   readonly status: "ok" | "degraded" | "unready";
   readonly says: string;
 };
 
+/** Who made or derived which agent. */
 export type IdentityEdge = {
   readonly edgeId: string;
   readonly channelId: string;
@@ -236,10 +253,12 @@ export type IdentityEdge = {
   readonly createdAt: string;
 };
 
+/** The process answers. */
 export type Live = {
   readonly status: "ok";
 };
 
+/** An API key that was just made, with its text. */
 export type NewApiKey = {
   readonly keyId: string;
   /** The key itself. It is shown this once and kept nowhere. */
@@ -249,6 +268,7 @@ export type NewApiKey = {
   readonly targets: readonly string[];
 };
 
+/** A refusal, as RFC 9457 has it. */
 export type Problem = {
   readonly type: string;
   readonly title: string;
@@ -261,6 +281,7 @@ export type Problem = {
   readonly requestId: string;
 };
 
+/** What agents are made from, with its document. */
 export type Profile = {
   readonly projectId: string;
   readonly profileBoxId: string;
@@ -273,6 +294,7 @@ export type Profile = {
   readonly profile: Readonly<Record<string, unknown>> | null;
 };
 
+/** What agents are made from, without its document. */
 export type ProfileSummary = {
   readonly projectId: string;
   readonly profileBoxId: string;
@@ -283,6 +305,7 @@ export type ProfileSummary = {
   readonly updatedAt: string;
 };
 
+/** A project: what its agents, tools, turns and keys belong to. */
 export type Project = {
   readonly projectId: string;
   readonly title: string;
@@ -293,6 +316,7 @@ export type Project = {
   readonly updatedAt: string;
 };
 
+/** What happened in a span of time, counted. */
 export type Report = {
   readonly since: string;
   readonly until: string | null;
@@ -332,6 +356,7 @@ export type Report = {
   };
 };
 
+/** One step of a turn: one answer of the model, and the calls in it. */
 export type Step = {
   readonly projectId: string;
   readonly channelId: string;
@@ -347,12 +372,14 @@ export type Step = {
   readonly startedAt: string;
 };
 
+/** A turn that was stopped. */
 export type StoppedTurn = {
   readonly agentTurnId: string;
   readonly status: "canceled";
   readonly was: string;
 };
 
+/** Something that happened in a turn. */
 export type TimelineEntry = {
   readonly at: string;
   readonly kind: string;
@@ -364,6 +391,7 @@ export type TimelineEntry = {
   readonly detail: unknown;
 };
 
+/** The definition of a tool of a project. */
 export type Tool = {
   readonly projectId: string;
   readonly toolName: string;
@@ -381,6 +409,7 @@ export type Tool = {
   readonly ignored?: readonly unknown[];
 };
 
+/** A call of a tool that has ended. */
 export type ToolCallEnded = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -389,6 +418,7 @@ export type ToolCallEnded = {
   readonly error: Readonly<Record<string, unknown>> | null;
 };
 
+/** A call of a tool that has not ended; its turn goes on. */
 export type ToolCallWaiting = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -396,6 +426,7 @@ export type ToolCallWaiting = {
   readonly why: string;
 };
 
+/** A turn with its steps, calls, children and timeline, and what it waits for. */
 export type Turn = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -430,6 +461,7 @@ export type Turn = {
   readonly timelineCut: boolean;
 };
 
+/** A turn that another turn asked for. */
 export type TurnChild = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -439,6 +471,7 @@ export type TurnChild = {
   readonly toolCallId?: string;
 };
 
+/** Why an attempt at a call, or a turn, failed: for operators. */
 export type TurnFailure = {
   readonly toolCallId: string | null;
   readonly toolName: string | null;
@@ -448,12 +481,14 @@ export type TurnFailure = {
   readonly createdAt: string;
 };
 
+/** A step of a turn. */
 export type TurnStep = {
   readonly stepId: string;
   readonly startedAt: string;
   readonly status: "waiting" | "done" | "ended";
 };
 
+/** A turn, as lists have it. */
 export type TurnSummary = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -472,6 +507,7 @@ export type TurnSummary = {
   readonly endedAt: string | null;
 };
 
+/** A UI action that is stored and has not ended. */
 export type UiActionAccepted = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -480,6 +516,7 @@ export type UiActionAccepted = {
   readonly status: "accepted";
 };
 
+/** The last acknowledgement of a UI action: it ran, or no tool ran. */
 export type UiActionAck = {
   readonly agentTurnId: string;
   readonly agentId: string;
@@ -492,6 +529,7 @@ export type UiActionAck = {
   readonly error?: string;
 };
 
+/** The invariants of a store that were checked, and those that do not hold. */
 export type VerifyReport = {
   readonly checked: number;
   readonly violations: readonly ({
@@ -503,6 +541,7 @@ export type VerifyReport = {
   })[];
 };
 
+/** What a turn or a call waits for. */
 export type Wait = {
   readonly code: "queued_behind" | "no_worker" | "working" | "no_executor" | "executor" | "local_tool" | "children" | "retry" | "result_ready";
   readonly says: string;
