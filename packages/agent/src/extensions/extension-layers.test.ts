@@ -86,8 +86,14 @@ describe("a toolCall layer", () => {
   ])("that %s keeps the tool from running: the model reads why, the operator gets the stack", async (_, layer) => {
     callOnce("echo__say", { text: "hi" });
     const broken = host(extension((api) => api.pipeline.register("toolCall", layer, { timeoutMs: 50 })));
-    const { results, ended } = await turnWith(broken, listed("guard"));
+    const { results, ended, id } = await turnWith(broken, listed("guard"));
     expect([runs, results, ended.status]).toMatchObject([[], [refusal], "success"]);
+    const [failure, ...more] = await fx.kernel.reads.failuresOfTurn(fx.project, id);
+    expect([failure?.tool_name, failure?.stack, more]).toEqual([
+      "echo__say",
+      expect.stringMatching(/Error: .*\n +at /),
+      [],
+    ]);
     expect(toolMessage()).toMatchObject({ type: "error-json", value: { code: "extension_failed" } });
     expect(JSON.stringify(results)).not.toContain("at "); // no stack
     expect(fx.warnings).toEqual([
@@ -142,8 +148,9 @@ describe("a toolCall layer", () => {
         api.pipeline.register("toolCall", ({ next }) => next().then(() => boom()), { onError: "skip" });
       }),
     );
-    const { results } = await turnWith(observes, listed("guard"));
+    const { results, id } = await turnWith(observes, listed("guard"));
     expect([runs, results]).toMatchObject([["hi"], [{ status: "success", result: { said: "hi" } }]]);
+    expect(await fx.kernel.reads.failuresOfTurn(fx.project, id)).toEqual([]);
     expect(fx.warnings.map((warning) => warning.split(":")[1])).toEqual([
       " its toolCall layer failed before next() and was left out",
       " its toolCall layer failed after next() and was left out",
@@ -404,8 +411,11 @@ describe("the turn", () => {
     }, "flaky");
     let laterMs = 0;
     const clock = { ...fx.clock, monotonicMs: () => fx.clock.monotonicMs() + laterMs };
-    const { ended } = await turnWith(hostWith({ clock }, flaky), listed("flaky"));
+    const { ended, id } = await turnWith(hostWith({ clock }, flaky), listed("flaky"));
     expect([ended.status, ended.error_code]).toEqual(["failed", "E_EXT_LOAD"]);
+    expect(await fx.kernel.reads.failuresOfTurn(fx.project, id)).toMatchObject([
+      { tool_call_id: null, stack: expect.stringMatching(/^Error: no policy server\n +at /) },
+    ]);
     expect(ended.error_message).not.toContain("policy server");
     expect(fx.warnings).toContainEqual(
       expect.stringMatching(/flaky could not be registered .*no policy server\n +at /s),
