@@ -51,7 +51,7 @@ export default defineConfig({
         env: { TESSERA_TEST_ENGINE: "postgres" },
         globalSetup: SERVERS,
       }),
-      project("package", { include: ["tests/package/**/*.test.ts"], globalSetup: INSTALLATION, isShortLived: true }),
+      project("package", { include: ["tests/package/*.test.ts"], globalSetup: INSTALLATION, isShortLived: true }),
       project("cli", { include: ["tests/cli/**/*.test.ts"], isShortLived: true }),
       project("conformance", { include: ["tests/conformance/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("scenarios", { include: ["tests/scenarios/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
