@@ -84,6 +84,7 @@ export function openDevReload(
     begin(reload) {
       current = reload;
       ready.resolve(reload);
+      void watching.then((watch) => watch?.lookSoon());
     },
     stop() {
       isStopped = true;

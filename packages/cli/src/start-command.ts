@@ -101,11 +101,15 @@ async function serve(
     const { reads } = process.node.kernel;
     const tools =
       process.host === null ? null : (await reads.tools(flags.project)).map((tool) => String(tool.tool_name));
+    const shown = new AbortController();
+    const seen = Promise.withResolvers<void>();
+    const showing =
+      printer === null
+        ? null
+        : showTurns(process, { project: flags.project, printer, signal: shown.signal, onReady: seen.resolve });
+    if (showing !== null) await Promise.race([seen.promise, showing, stopped]);
     tellStarted({ process, health: await process.health(), tools, isDev, flags, terminal });
     if (process.reload !== null) devReload?.begin(process.reload);
-    const shown = new AbortController();
-    const showing =
-      printer === null ? null : showTurns(process, { project: flags.project, printer, signal: shown.signal });
     const outdated = await Promise.race([stopped.then(() => null), process.outdated]);
     devReload?.stop();
     shown.abort();
@@ -127,7 +131,12 @@ async function serve(
 /** S4 */
 async function showTurns(
   process: Process,
-  how: { readonly project: string; readonly printer: LinePrinter; readonly signal: AbortSignal },
+  how: {
+    readonly project: string;
+    readonly printer: LinePrinter;
+    readonly signal: AbortSignal;
+    readonly onReady: () => void;
+  },
 ): Promise<void> {
   const { watchAllTurns } = await import("./watch-all-turns.ts");
   await watchAllTurns(await clientOf(addressOf(process)), how);

@@ -28,7 +28,14 @@ export async function watchAllTurns(
     project,
     printer,
     signal,
-  }: { readonly project: string; readonly printer: LinePrinter; readonly signal: AbortSignal },
+    onReady,
+  }: {
+    readonly project: string;
+    readonly printer: LinePrinter;
+    readonly signal: AbortSignal;
+    /** Whatever is asked for from now on is told. */
+    readonly onReady: () => void;
+  },
 ): Promise<void> {
   const nowMs = () => clock.monotonicMs();
   const progress = createTurnProgress(client, { project, nowMs, signal });
@@ -39,11 +46,12 @@ export async function watchAllTurns(
   async function listen(): Promise<void> {
     while (!signal.aborted) {
       try {
-        for await (const { data } of client.streamEvents({ project, signal })) {
+        for await (const { data } of client.streamEvents({ project, signal, onOpen: onReady })) {
           if (!told.has(data.agentTurnId)) heard.add(data.agentTurnId);
           bell.ring();
         }
       } catch {
+        onReady();
         // The API ends with the process, and whatever else is wrong is told by those who ask it for something.
       }
       if (!signal.aborted) await bell.pause(LISTEN_AGAIN_MS, signal);

@@ -17,6 +17,8 @@ import type { Clock, Timer } from "@tessera/kernel";
 export interface FileWatch {
   /** Whether the system tells changes; otherwise files are looked at again and again (W4). */
   readonly hasEvents: boolean;
+  /** Looks soon: other files elsewhere belong to it now. */
+  lookSoon(): void;
   /** Resolves when no change is being handled. */
   stop(): Promise<void>;
 }
@@ -60,6 +62,7 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   const not = new Set(options.not);
   const watchers = new Map<string, Pick<FSWatcher, "close" | "on">>();
   let seen = new Map<string, Seen>();
+  let seenElsewhere: ReadonlySet<string> = new Set();
   let hasEvents = true;
   let isStopped = false;
   let isFull = false;
@@ -76,7 +79,9 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
       isFull = true;
       onWarning(`there are more than ${FILES_MAX} files below ${root}; changes of the others are not noticed`);
     }
-    const all = [...files, ...options.elsewhere()];
+    const elsewhere = new Set(options.elsewhere());
+    const isFirstLook = (file: string) => elsewhere.has(file) && !seenElsewhere.has(file); // that is no change
+    const all = [...files, ...elsewhere];
     const now = new Map<string, Seen>();
     const changed: string[] = [];
     for (let at = 0; at < all.length; at += AT_ONCE) {
@@ -88,12 +93,16 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
         now.set(file, is);
         const isSame =
           before !== undefined && (before.stamp === is.stamp || (before.hash !== null && before.hash === is.hash));
-        if (!isSame && options.isWatched(file)) changed.push(file); // W2
+        if (!isSame && !isFirstLook(file) && options.isWatched(file)) changed.push(file); // W2
       }
     }
-    for (const file of seen.keys()) if (!now.has(file) && options.isWatched(file)) changed.push(file);
+    for (const file of seen.keys()) {
+      const isLeft = seenElsewhere.has(file) && !elsewhere.has(file); // it belongs to it no longer
+      if (!now.has(file) && !isLeft && options.isWatched(file)) changed.push(file);
+    }
     seen = now;
-    watchThese(new Set([...directories, ...options.elsewhere().map((file) => dirname(file))]));
+    seenElsewhere = elsewhere;
+    watchThese(new Set([...directories, ...[...elsewhere].map((file) => dirname(file))]));
     return changed;
   }
 
@@ -187,6 +196,7 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
     get hasEvents() {
       return hasEvents;
     },
+    lookSoon: ring,
     async stop() {
       isStopped = true;
       timer?.cancel();
