@@ -7,7 +7,7 @@ import { agentIdOf } from "../instance.ts";
 import type { AgentProfile } from "../profile.ts";
 import { read, resource } from "../resources/bundle-text.fixture.ts";
 import { profilesOf } from "../resources/profiles.ts";
-import { deployProfiles } from "./deploy-profiles.ts";
+import { deployProfiles, withdrawProfiles } from "./deploy-profiles.ts";
 import { type AgentTurnRequest, enqueueAgentTurn } from "./enqueue-agent-turn.ts";
 
 let fx: AgentFixture;
@@ -138,6 +138,45 @@ describe("deploying", () => {
     expect(next.agent_id).toBe(agent_id);
     expect(await fx.ended(next.agent_turn_id)).toMatchObject({ deliverable: { text: "new" } });
     await fx.expectSafe();
+  });
+});
+
+describe("an agent that leaves its bundle", () => {
+  const boxOf = async (name: string) => String((await fx.kernel.reads.profile(fx.project, name))?.profile_box_id);
+
+  it("is asked for nothing new, ends what it was asked for, and comes back as it was with its instances", async () => {
+    await deploy({ tags: ["a"] });
+    fx.script = ({ system }) => ({ text: system });
+    const { agent_turn_id, agent_id } = await ask();
+    await withdrawProfiles(fx.kernel, fx.project, new Map([["planner", await boxOf("planner")]]));
+    await expect(ask()).rejects.toMatchObject({ code: "agent_not_found" });
+    await expect(ask({ instance_key: "new" })).rejects.toMatchObject({ code: "agent_not_found" });
+    await expect(ask({ agent_id })).rejects.toMatchObject({ code: "agent_not_found" });
+    await fx.worker();
+    expect(await fx.ended(agent_turn_id)).toMatchObject({ status: "success" });
+
+    const before = await rowOf(agent_id);
+    expect(before).toMatchObject({ status: "inactive", tags: ["a"] });
+    await deploy({ tags: ["a"] });
+    expect(await rowOf(agent_id)).toMatchObject({ status: "active", tags: ["a"] });
+    expect((await rowOf(agent_id))?.metadata).not.toHaveProperty("is_withdrawn");
+    expect((await ask()).agent_id).toBe(agent_id);
+    await fx.expectSafe();
+  });
+
+  it("stays where the name means something else by now, and an instance that was inactive before stays so", async () => {
+    await deploy({});
+    const old = await boxOf("planner");
+    const { agent_id } = await ask();
+    await deploy({ system_prompt: "somebody else's" });
+    await withdrawProfiles(fx.kernel, fx.project, new Map([["planner", old]]));
+    expect((await ask()).agent_id).toBe(agent_id);
+
+    const worker_target = "worker_generic";
+    await fx.kernel.putAgent({ project_id: fx.project, agent_id, worker_target, status: "inactive" });
+    await withdrawProfiles(fx.kernel, fx.project, new Map([["planner", await boxOf("planner")]]));
+    await deploy({});
+    expect((await rowOf(agent_id))?.status).toBe("inactive");
   });
 });
 
