@@ -147,7 +147,8 @@ export function createBundleReload(options: ReloadOptions): BundleReload {
 
   return {
     root,
-    isOfBundle: (file) => isRefused || isBundleFile(file) || isKnown(file),
+    // While it is refused, any file may be the one that is missing. But the log is no news of itself.
+    isOfBundle: (file) => isBundleFile(file) || isKnown(file) || (isRefused && !file.endsWith(".log")),
     filesElsewhere: () => [...code.files()].filter((file) => !file.startsWith(join(root, "/"))),
     async reload(changed) {
       for (const file of changed) pending.add(file);
