@@ -19,8 +19,8 @@ export interface Dev {
   events(event?: string): DevEvent[];
   /** Lines of its log. */
   log(): string[];
-  /** As many events of this name have been printed as were before, and one more. */
-  next(event: string, act: () => void): Promise<DevEvent>;
+  /** The first event of this name that is printed after `act`; `isIt` passes over those that an earlier act may still cause. */
+  next(event: string, act: () => void, isIt?: (event: DevEvent) => boolean): Promise<DevEvent>;
   get(path: string): Promise<Record<string, unknown>>;
   enqueue(agent: string, input?: string): Promise<Response>;
   /** Asks for a turn, and answers with what it delivered. */
@@ -83,10 +83,10 @@ export async function startDev(bundle: string, args: readonly string[] = []): Pr
     url,
     events,
     log: () => linesOf(printed.err),
-    async next(event, act) {
+    async next(event, act, isIt = () => true) {
       const before = events(event).length;
       act();
-      return (await waitFor(() => events(event)[before], {
+      return (await waitFor(() => events(event).slice(before).find(isIt), {
         what: `the event ${event}`,
         timeoutMs: 60_000,
       })) as DevEvent;

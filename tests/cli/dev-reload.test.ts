@@ -202,13 +202,16 @@ export default { tools: [ defineTool({ name: "code__say", handler: () => ({ says
   it(
     "says that settings count from the next start, and ends with Ctrl-C",
     async () => {
-      const changed = await dev.next("reloaded", () => {
-        edit(
-          "tessera.config.ts",
-          `import { defineTool } from "@tessera/tessera";
+      const changed = await dev.next(
+        "reloaded",
+        () =>
+          edit(
+            "tessera.config.ts",
+            `import { defineTool } from "@tessera/tessera";
 export default { settings: { concurrency: 3 }, tools: [ defineTool({ name: "code__say", handler: () => ({ says: "code three" }) }) ] };\n`,
-        );
-      });
+          ),
+        ({ files }) => (files as string[]).includes("tessera.config.ts"), // the burst may be told in more than one event
+      );
       expect(changed).toMatchObject({ settings_changed: true, tools: { changed: ["code__say"] } });
       expect(await dev.ask("coder")).toBe("code three");
       const exit = new Promise((resolve) => dev.child.once("exit", (...how) => resolve(how)));
