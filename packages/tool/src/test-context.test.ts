@@ -1,3 +1,4 @@
+import assert from "node:assert";
 import { existsSync } from "node:fs";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -38,6 +39,13 @@ describe("a test context", () => {
       status: "error",
       error: { name: "ToolError", message: "the note is empty", code: "E_EMPTY", suggestion: "write something" },
     });
+  });
+
+  it("answers with plain objects, which a strict comparison takes for those that a test writes", async () => {
+    await using test = createTestContext();
+    const nested = defineTool({ name: "nested", handler: (_ctx, input) => ({ rooms: [{ beds: 2 }], input }) });
+    const expected = { rooms: [{ beds: 2 }], input: { city: { name: "Porto" } } };
+    assert.deepStrictEqual((await test.call(nested, { city: { name: "Porto" } })).output, expected);
   });
 
   it("aborts on demand", async () => {

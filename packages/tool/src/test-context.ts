@@ -6,6 +6,8 @@
 //   T2. Ids are constants: a test may compare them, and two runs of a test see the same values.
 //   T3. What the handler logged and reported stands beside the context; the directory that was made is removed by
 //       `dispose`, and one that was given is left alone.
+//   T4. Objects of an answer are plain ones, as a test writes them: those of the JSON gate have no prototype, which strict
+//       comparisons tell apart.
 
 import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";
@@ -167,7 +169,7 @@ async function callTool(ctx: ToolContext, tool: RegisteredTool, input: JsonObjec
     mode: "run",
     idempotencyKey: ctx.idempotencyKey,
   });
-  return result;
+  return structuredClone(result); // T4
 }
 
 function fakeRuntime(given: Partial<AgentToolRuntime>): AgentToolRuntime {
