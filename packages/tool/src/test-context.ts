@@ -92,6 +92,8 @@ const INVOCATION: ToolInvocation = {
  * Everything that a handler is given, without a server, for the unit test of a tool.
  *
  * ```ts
+ * import assert from "node:assert/strict";
+ * import { test } from "node:test";
  * import { createTestContext, defineTool } from "@tessera/tool";
  *
  * const shout = defineTool({
@@ -102,9 +104,13 @@ const INVOCATION: ToolInvocation = {
  *     return { text: text.toUpperCase() };
  *   },
  * });
- * await using test = createTestContext();
- * const { status, output } = await test.call(shout, { text: "hi" });
- * console.assert(status === "ok" && JSON.stringify(output) === '{"text":"HI"}' && test.logs.length === 1);
+ * test("shouts, and says so in the log", async (t) => {
+ *   const context = createTestContext();
+ *   t.after(() => context.dispose());
+ *   const { status, output } = await context.call(shout, { text: "hi" });
+ *   assert.deepEqual({ status, output }, { status: "ok", output: { text: "HI" } });
+ *   assert.deepEqual(context.logs, [{ level: "info", message: "shouting" }]);
+ * });
  * ```
  */
 export function createTestContext(options: TestContextOptions = {}): TestContext {
