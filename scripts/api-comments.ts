@@ -29,7 +29,9 @@ const ROOT = join(import.meta.dirname, "..");
 
 /** What is published, by the files that it is made of (scripts/release/packages.ts). */
 export const ENTRY_POINTS = [
-  ...["index", "agent", "client", "runtime", "testing", "tool"].map((name) => `packages/tessera/src/${name}.ts`),
+  ...["index", "agent", "client", "runtime", "testing", "tool", "wire"].map(
+    (name) => `packages/tessera/src/${name}.ts`,
+  ),
   "packages/tool/src/index.ts",
   "packages/client/src/index.ts",
 ];

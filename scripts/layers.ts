@@ -12,7 +12,7 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
   client: ["protocol"],
   runtime: ["protocol", "kernel", "engines", "tool", "executor", "agent", "pmo", "server"],
   cli: ["protocol", "runtime", "client"],
-  tessera: ["tool", "agent", "client", "runtime"],
+  tessera: ["tool", "executor", "agent", "client", "runtime"],
   testkit: ["protocol", "kernel", "engines", "tool", "executor", "agent", "pmo", "server", "client", "runtime", "cli"],
 };
 

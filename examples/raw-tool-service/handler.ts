@@ -4,12 +4,13 @@
 import {
   buildNatsIngressContext,
   type CardBox,
+  type Delivery,
+  type Ids,
   parseSubject,
   publishToolResultReport,
   ToolResultBuilder,
   ToolResultContext,
-} from "@tessera/executor/wire";
-import type { Delivery, Ids } from "@tessera/kernel";
+} from "@tessera/tessera/wire";
 
 export interface HandlerResources {
   readonly cardbox: CardBox;

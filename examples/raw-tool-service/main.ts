@@ -1,12 +1,11 @@
 // A tool service without `@tessera/tool`: commands from NATS, cards and reports over the HTTP edge.
 //
-//   node examples/raw-tool-service/main.ts --nats nats://127.0.0.1:4222 --url http://127.0.0.1:8099 --key tsk_…
+//   node main.ts --nats nats://127.0.0.1:4222 --url http://127.0.0.1:8099 --key tsk_…
 //
 // `--store store_…` for a broker that two stores share: the id that `tessera start` prints.
 
 import { parseArgs } from "node:util";
-import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
-import { connectExecutor } from "@tessera/runtime";
+import { CardBox, connectExecutor, subscribeToolCommands } from "@tessera/tessera/wire";
 import { handleToolCommand } from "./handler.ts";
 
 const { values } = parseArgs({

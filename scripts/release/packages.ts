@@ -67,6 +67,7 @@ export const PUBLISHED: readonly PackagePlan[] = [
       "examples/quickstart/tessera.config.ts": "examples/quickstart/tessera.config.ts",
       "examples/quickstart/tessera.yaml": "examples/quickstart/tessera.yaml",
       "examples/quickstart/tools": "examples/quickstart/tools",
+      "examples/raw-tool-service": "examples/raw-tool-service",
       "packages/cli/templates": "cli/templates",
       "packages/kernel/sql": "kernel/sql",
       [`packages/tessera/${SCHEMA_FOLDER}`]: SCHEMA_FOLDER,

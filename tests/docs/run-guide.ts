@@ -7,7 +7,7 @@
 //   R1. The reader's environment is npm, to which the packages are published, and for guides with servers an empty database
 //       and a NATS of its own in the variables that the command reads. NATS is its own because targets are shared by name. What
 //       makes a run quick is there besides: shorter leases, for guides that kill, the options of this run's processes, and what
-//       a guide installs is in its directory before it asks npm for it. $TESSERA_REPO is for what is not published.
+//       a guide installs is in its directory before it asks npm for it.
 //   R2. After a section that failed the rest of the guide is not worth running.
 //   R3. What is said about the age of the machine's NATS depends on the machine, and is not compared.
 
@@ -90,7 +90,6 @@ function logsOf(directory: string): string {
 const OF_THE_RUN = {
   ...(process.env.NODE_OPTIONS === undefined ? {} : { NODE_OPTIONS: process.env.NODE_OPTIONS }),
   PYTHONDONTWRITEBYTECODE: "1",
-  TESSERA_REPO: ROOT,
 };
 
 /** R1 */

@@ -7,7 +7,7 @@
 //   builtinTools        bash, file-system, http-fetch, json-query, text-transform, agents, wait
 //   openApiTools        an OpenAPI document as tools; createOpenApiHost runs them, and Jina's
 //
-// `@tessera/executor/wire` is the low-level API of the CommonGround seeds.
+// `@tessera/executor/wire` is the low-level API of CommonGround, which people import as `@tessera/tessera/wire`.
 
 export {
   type BuiltinOptions,

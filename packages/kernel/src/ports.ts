@@ -75,9 +75,11 @@ export interface DatabaseCapabilities {
 export type BusHeaders = Readonly<Record<string, string>>;
 
 export interface BusMessage {
+  /** Where it was sent to. */
   readonly subject: string;
   /** Exact casing as emitted. A header that was sent twice arrives as one entry joined by `\n`. */
   readonly headers: BusHeaders;
+  /** What was sent: for a command, JSON in UTF-8. */
   readonly data: Uint8Array;
 }
 
@@ -86,6 +88,7 @@ export interface BusMessage {
 export interface Delivery extends BusMessage {
   /** 1 for the first delivery. */
   readonly deliveries: number;
+  /** It is done with, and does not come again. */
   ack(): void;
   /** Asks for redelivery, after `delayMs` if given. */
   nak(delayMs?: number): void;
@@ -167,6 +170,7 @@ export interface Clock {
   after(ms: number, task: () => void): Timer;
 }
 
+/** Makes the ids of rows, messages and traces. */
 export interface Ids {
   /** `<prefix>_<32 hex>`, unique in the world, sortable by time: a UUIDv7 without dashes. */
   mint(prefix: string): string;

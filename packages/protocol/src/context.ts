@@ -86,19 +86,34 @@ export interface TracePatch extends Omit<TransportInput, "headers"> {
   readonly parent_traceparent?: string | null | undefined;
 }
 
+/** Who acts, in which turn, step and call: what the headers of a message say. It never changes; the `with…` methods and `evolve` make
+ *  another one. */
 export class CGContext implements CGSysDict {
+  /** The project that the call, turn or message belongs to. */
   readonly project_id: ProjectId;
+  /** The agent whose turn it is, or the service that acts: `tool.<name>`, `sys.<name>`. */
   readonly agent_id: AgentId;
+  /** The channel of the project; `public` unless it was given. */
   readonly channel_id: ChannelId;
+  /** The turn; empty where a service acts in no turn of its own. */
   readonly agent_turn_id: TurnId;
+  /** Grows whenever the turn changes hands: what comes with an older one is refused. */
   readonly turn_epoch: number;
+  /** The step of the turn. */
   readonly step_id: StepId | null;
+  /** The call of a tool. */
   readonly tool_call_id: CallId | null;
+  /** The trace, 32 hex digits. */
   readonly trace_id: string | null;
+  /** How many turns stand above this one. */
   readonly recursion_depth: number;
+  /** The agent that asked for this turn. */
   readonly parent_agent_id: AgentId | null;
+  /** The turn that asked for this one. */
   readonly parent_agent_turn_id: TurnId | null;
+  /** The step that asked for this turn. */
   readonly parent_step_id: StepId | null;
+  /** The headers that it came with, without tickets and capabilities. */
   readonly headers: Readonly<Record<string, string>>;
 
   constructor(input: CGContextInput) {
@@ -122,13 +137,15 @@ export class CGContext implements CGSysDict {
     Object.freeze(this);
   }
 
+  /** The context of a record as `toSysDict` gives it, without headers. */
   static fromSysDict(dict: CGContextInput): CGContext {
     return new CGContext({ ...dict, headers: null });
   }
 
   /** Replaces fields: null clears an optional one, undefined leaves it. A new `trace_id` without new headers takes the
-   *  traceparent along, and new headers with a traceparent bring their trace (X3). */
+   *  traceparent along, and new headers with a traceparent bring their trace. */
   evolve(patch: Partial<CGContextInput>): CGContext {
+    // X3
     const given = Object.fromEntries(Object.entries(patch).filter(([, value]) => value !== undefined));
     const headers = patch.headers === undefined ? this.#headersOnTrace(patch.trace_id) : patch.headers;
     const bringsTrace = isTraceparent(headers?.[HEADERS.traceparent] as string | undefined);
@@ -136,22 +153,27 @@ export class CGContext implements CGSysDict {
     return new CGContext({ ...this.toSysDict(), ...given, headers, trace_id });
   }
 
+  /** The same in another turn. */
   withTurn(agent_turn_id: string, turn_epoch: number): CGContext {
     return this.evolve({ agent_turn_id, turn_epoch });
   }
 
+  /** The same with the next epoch of its turn. */
   withBumpedEpoch(): CGContext {
     return this.evolve({ turn_epoch: this.turn_epoch + 1 });
   }
 
+  /** The same in another step. */
   withNewStep(step_id: string): CGContext {
     return this.evolve({ step_id });
   }
 
+  /** The same for a call. */
   withToolCall(tool_call_id: string): CGContext {
     return this.evolve({ tool_call_id });
   }
 
+  /** The same at another depth. */
   withRecursionDepth(recursion_depth: number): CGContext {
     return this.evolve({ recursion_depth });
   }
@@ -219,6 +241,7 @@ export class CGContext implements CGSysDict {
     return this.evolve(patch);
   }
 
+  /** What a card's metadata says about where it came from; without the step with `includeStep: false`. */
   toLineageMeta(options: { readonly includeStep?: boolean } = {}): LineageMeta {
     return {
       ...(this.step_id !== null && options.includeStep !== false ? { step_id: this.step_id } : {}),
@@ -227,24 +250,29 @@ export class CGContext implements CGSysDict {
     };
   }
 
+  /** Its identity as plain data, without the headers. */
   toSysDict(): CGSysDict {
     const { headers: _, ...fields } = this;
     return fields as CGSysDict;
   }
 
+  /** A subject of its project and channel. */
   subject(category: SubjectCategory, component: SubjectComponent, target: string, suffix: string): string {
     const { project_id, channel_id } = this;
     return formatSubject({ project_id, channel_id, category, component, target, suffix });
   }
 
+  /** A `target_subject` with this context's project and channel in the places for them. */
   renderSubjectTemplate(template: string): string {
     return renderTargetSubject(template, this);
   }
 
+  /** Whether a row is of the same turn, in the same epoch. */
   matchesState(row: TurnRow): boolean {
     return this.#isTurnOf(row) && row.turn_epoch === this.turn_epoch;
   }
 
+  /** Whether a row is of the same turn, in this epoch or a later one. */
   matchesSameTurnAllowNewerEpoch(row: TurnRow): boolean {
     return this.#isTurnOf(row) && row.turn_epoch >= this.turn_epoch;
   }
@@ -274,6 +302,7 @@ export class CGContext implements CGSysDict {
     });
   }
 
+  /** Its identity as attributes of a span. */
   toOtelAttributes(): Record<string, string | number> {
     return {
       "cg.project_id": this.project_id,
@@ -288,18 +317,22 @@ export class CGContext implements CGSysDict {
     };
   }
 
+  /** The turn; throws `protocol_violation` where there is none. */
   requireAgentTurnId(): TurnId {
     return present(this.agent_turn_id, "agent_turn_id");
   }
 
+  /** The step; throws `protocol_violation` where there is none. */
   requireStepId(): StepId {
     return present(this.step_id, "step_id");
   }
 
+  /** The call; throws `protocol_violation` where there is none. */
   requireToolCallId(): CallId {
     return present(this.tool_call_id, "tool_call_id");
   }
 
+  /** The step above; throws `protocol_violation` where there is none. */
   requireParentStepId(): StepId {
     return present(this.parent_step_id, "parent_step_id");
   }

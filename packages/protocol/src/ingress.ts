@@ -20,6 +20,8 @@ export interface Ingress {
   readonly trace_restarted: boolean;
 }
 
+/** The context and the payload of a message, from its headers, its body and its parsed subject. Throws `protocol_violation` where they
+ *  contradict one another. */
 export function buildNatsIngressContext(
   rawHeaders: Readonly<Record<string, unknown>> | null | undefined,
   rawPayload: unknown,

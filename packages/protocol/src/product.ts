@@ -13,7 +13,7 @@ export const PACKAGES = {
 } as const;
 
 /** What is imported of the main package besides itself. */
-export const SUBPATHS = ["agent", "client", "runtime", "testing", "tool"] as const;
+export const SUBPATHS = ["agent", "client", "runtime", "testing", "tool", "wire"] as const;
 
 /** Of the main package: the JSON Schema of a bundle's YAML, which files name for their editors. */
 export const SCHEMA_FOLDER = "schema";

@@ -52,6 +52,7 @@ export function safeLabel(text: string): string {
   return text.replace(/[^A-Za-z0-9_-]/g, "_");
 }
 
+/** The parts of a subject; null where it does not follow the grammar or is of a version that is not spoken. */
 export function parseSubject(subject: string): SubjectParts | null {
   const verdict = classifySubject(subject);
   return verdict.kind === "ok" ? verdict.parts : null;

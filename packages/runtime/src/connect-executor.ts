@@ -7,13 +7,17 @@ import { openBus } from "./open-bus.ts";
 
 /** What an executor outside of any node works through. */
 export interface ExecutorLink {
+  /** Claims, cards and reports, over HTTP. */
   readonly edge: EdgeClient;
   /** The memory of this process where no NATS was given: nothing is heard on it. */
   readonly bus: Bus;
+  /** The clock of this process. */
   readonly clock: Clock;
+  /** Makes ids of traces and spans. */
   readonly ids: Ids;
   /** The store cannot be looked at from here; what the bus lost, the sweeper rings for again. */
   readonly kernel: { overdueMessages(): Promise<BusMessage[]> };
+  /** Leaves the bus. */
   close(): Promise<void>;
 }
 

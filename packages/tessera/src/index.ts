@@ -4,7 +4,7 @@
 //   defineAgent, defineModel, defineSwarm, defineTool   what it is given
 //
 // Its subpaths: `/tool` for tools, `/agent` for agents and extensions, `/testing` for their tests, `/client` for the HTTP API,
-// `/runtime` for programs that put a process together from its parts.
+// `/runtime` for programs that put a process together from its parts, `/wire` for tool services written for CommonGround.
 
 export {
   type AskedTurn,

@@ -6,7 +6,7 @@
 //   X2. The ticket and the capability stay in here; a handler sees neither.
 //   X3. From the claim to the report the lease is renewed; a call that was lost makes saving and reporting fail.
 //   X4. Whoever stores a result card may name it otherwise; a pointer that the handler built is translated when reported.
-//   X4. A call is held for the delivery that opened it. Another command that names the same call is not the same command.
+//   X5. A call is held for the delivery that opened it. Another command that names the same call is not the same command.
 
 import {
   type BusMessage,
@@ -37,21 +37,28 @@ export interface ToolCallCard {
   readonly project_id: string;
   readonly type: "tool.call";
   readonly tool_call_id: string;
+  /** What is asked for. */
   readonly content: {
     readonly tool_name: string;
     readonly arguments: JsonObject;
     readonly status: "called";
     readonly target_subject: string;
   };
+  /** Where it came from: trace, step, and what the call was made with. */
   readonly metadata: JsonObject;
 }
 
+/** What a `CardBox` needs. */
 export interface CardBoxOptions {
   /** The kernel, or the HTTP edge in front of it. */
   readonly port: Pick<ExecutorPort, "openCall" | "renewCall" | "putResultCard" | "report">;
+  /** For renewing leases; `connectExecutor` has one. */
   readonly clock: Clock;
+  /** The name of this process, for those who look at the call. */
   readonly executor: string;
+  /** Who acts, where the port is the kernel. Over HTTP the key says it. */
   readonly principal?: string;
+  /** How long a claim holds without being renewed; default 15 s. */
   readonly leaseMs?: number;
 }
 
@@ -65,6 +72,8 @@ interface Held {
   readonly saved: Map<string, string>;
 }
 
+/** The cards of the calls that this service is given. Reading a call's card claims the call; from there to its report the lease is
+ *  renewed. */
 export class CardBox {
   readonly #options: CardBoxOptions;
   readonly #admitted = new Map<string, Delivery>();
@@ -85,12 +94,13 @@ export class CardBox {
   /** The handler is done with this command: what it did not report is let go, and its lease lapses. */
   dismiss(delivery: Delivery): void {
     this.#admitted.delete(cardKey(delivery));
-    // By the delivery and not by its header: anybody on the bus can write another call's id there (X4).
+    // By the delivery and not by its header: anybody on the bus can write another call's id there (X5).
     for (const [callId, held] of this.#held) if (held.delivery === delivery) this.#release(callId);
   }
 
-  /** The cards of admitted commands, in the order asked for; others are not there (X1). */
+  /** The cards of the commands that are being handled, in the order asked for; others are not there. */
   async getCards(cardIds: readonly string[], { projectId }: { readonly projectId: string }): Promise<ToolCallCard[]> {
+    // X1
     const cards: ToolCallCard[] = [];
     for (const cardId of cardIds) {
       const delivery = this.#admitted.get(`${projectId}/${cardId}`);
@@ -99,6 +109,7 @@ export class CardBox {
     return cards;
   }
 
+  /** Saves a result's card, and answers the id that it is stored under. Throws `lease_lost` where the call is another's by now. */
   async saveCard(card: ToolResultCard): Promise<string> {
     const held = this.#require(card.tool_call_id);
     const functionName = card.metadata.function_name;
@@ -135,7 +146,7 @@ export class CardBox {
     const toolCallId = getHeader(delivery.headers, HEADERS.tool_call_id);
     const ticket = getHeader(delivery.headers, HEADERS.call_ticket);
     const known = [...this.#held.values()].find((held) => held.delivery === delivery);
-    if (known !== undefined) return cardOf(known.call, cardId); // X4
+    if (known !== undefined) return cardOf(known.call, cardId); // X5
     const askedAtMs = clock.monotonicMs();
     const outcome = await port.openCall({
       project_id: projectId,

@@ -1,5 +1,5 @@
-// @tessera/executor/wire: the low-level tool API, under the names that CommonGround published. For handlers that already speak
-// UTP; a new tool is easier to write with `@tessera/tool`.
+// The low-level tool API, under the names that CommonGround published; people import it as @tessera/tessera/wire. For handlers that
+// already speak UTP; a new tool is easier to write with `@tessera/tool`.
 //
 //   message in     parseSubject, buildNatsIngressContext
 //   card access    CardBox (getCards claims, saveCard saves a result)
@@ -7,6 +7,7 @@
 //   report         publishToolResultReport
 //   listening      subscribeToolCommands
 
+export type { Delivery, Ids } from "@tessera/kernel";
 export {
   buildErrorResultFromException,
   buildNatsIngressContext,

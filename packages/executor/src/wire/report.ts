@@ -21,10 +21,15 @@ import {
 } from "@tessera/protocol";
 import type { CardBox } from "./card-box.ts";
 
+/** What `publishToolResultReport` sends. */
 export interface ReportOptions {
+  /** Which read the call's card and saved the result's. */
   readonly cardbox: CardBox;
+  /** Who reports: the context of the tool's actor, `tool.<name>` or `sys.<name>`. */
   readonly sourceCtx: CGContext;
+  /** What is reported about: the context of the command. */
   readonly targetCtx: CGContext;
+  /** As `ToolResultBuilder` made it: the pointer to the saved card. */
   readonly payload: Readonly<JsonObject>;
   /** With it the report names a child span of the command's; the kernel makes its own in any case. */
   readonly ids?: TraceIds;
@@ -32,6 +37,7 @@ export interface ReportOptions {
   readonly stack?: string;
 }
 
+/** Reports a saved result, which ends the call. Throws what the report was refused for. */
 export async function publishToolResultReport(options: ReportOptions): Promise<{
   readonly outcome: "accepted" | "duplicate";
   readonly tool_result_card_id: string;

@@ -23,13 +23,18 @@ import {
 /** A `tool.result` card that was not saved yet: the store decides when it was made. */
 export type ToolResultCard = Omit<Card, "created_at" | "content"> & {
   readonly type: "tool.result";
+  /** The result, or the error, as the model and the turn are given it. */
   readonly content: ToolResultContent;
   readonly tool_call_id: string;
 };
 
+/** What a result takes over from its command. */
 export class ToolResultContext {
+  /** The context of the command. */
   readonly ctx: CGContext;
+  /** What the command said becomes of the turn after the call. */
   readonly commandAfterExecution: AfterExecution | null;
+  /** Trace and steps, as the call's card has them. */
   readonly lineage: Readonly<Record<string, JsonValue>>;
 
   private constructor(
@@ -42,6 +47,7 @@ export class ToolResultContext {
     this.lineage = lineage;
   }
 
+  /** From a command's context and payload, and the metadata of the call's card. */
   static fromCmdData(options: {
     readonly ctx: CGContext;
     readonly cmdData: Readonly<JsonObject>;
@@ -60,6 +66,7 @@ export class ToolResultContext {
   }
 }
 
+/** Builds the card of a result and the payload that reports it. */
 export class ToolResultBuilder {
   readonly #ctx: ToolResultContext;
   readonly #authorId: string;
@@ -76,6 +83,7 @@ export class ToolResultBuilder {
     this.#cardId = options.cardId;
   }
 
+  /** Never throws for what a tool returned: what cannot be stored becomes a failure that says so. */
   build(input: {
     readonly status?: unknown;
     readonly result?: unknown;

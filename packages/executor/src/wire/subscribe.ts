@@ -17,23 +17,33 @@ import { durableOfProject, SUBJECT_VERSION, type SubjectVersion, TesseraError, t
 
 import type { CardBox } from "./card-box.ts";
 
+/** What `subscribeToolCommands` listens with. */
 export interface ToolCommandsOptions {
+  /** Where commands are heard; `connectExecutor` has one. */
   readonly bus: Bus;
   /** Finds commands that the bus lost; without it a dead bus stops this service. */
   readonly kernel: WorkSourceOptions["kernel"];
+  /** For looking again; `connectExecutor` has one. */
   readonly clock: Clock;
+  /** Whose commands it hears: the target of the tools' `target_subject`. */
   readonly target: string;
   /** Commands of this project only; without it those of all. */
   readonly project?: string | undefined;
+  /** The version of the protocol that the subjects name; default `v1r4`. */
   readonly version?: SubjectVersion;
+  /** Which lets a command's card be read while it is handled. */
   readonly cardbox: CardBox;
+  /** Handles a command. One that throws before it read the card gets the command again. */
   readonly handler: (message: Delivery) => Promise<unknown>;
+  /** How many commands are handled at once; default 16. */
   readonly concurrencyMax?: number;
+  /** Takes what goes wrong beside the calls, for a log. */
   readonly onWarning: (warning: string) => void;
 }
 
 const CONCURRENCY_DEFAULT = 16;
 
+/** Brings the commands of a target to a handler, until `stop` of what it answers. */
 export function subscribeToolCommands(options: ToolCommandsOptions): Promise<Subscription> {
   const { bus, kernel, clock, target, project, version = SUBJECT_VERSION, cardbox, handler, onWarning } = options;
   return listenForWork({
