@@ -1,7 +1,9 @@
 // How many columns of a terminal a text takes.
 
 /** One column each, but for marks that stand on the letter before them, and what is drawn twice as wide. */
-const UNITS = /(?<wide>\p{RGI_Emoji}|\p{Emoji_Presentation})|(?<none>[\p{Mn}\p{Me}\u200c\u200d\ufe0e\ufe0f])|[\s\S]/gv;
+const UNITS = String.raw`(?<wide>\p{RGI_Emoji}|\p{Emoji_Presentation})|(?<none>[\p{Mn}\p{Me}\u200c\u200d\ufe0e\ufe0f])|[\s\S]`;
+/** Compiled where it is needed, which costs more than the rest of this file (protocol's visible-text.ts, V3). */
+let units: RegExp | null = null;
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\u4dbf\u4e00-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]/v;
 
@@ -33,7 +35,8 @@ export function padText(text: string, columns: number, isRight = false): string 
 }
 
 function unitsOf(text: string): { readonly unit: string; readonly width: number }[] {
-  return [...text.matchAll(UNITS)].map(({ 0: unit, groups }) => {
+  units ??= new RegExp(UNITS, "gv");
+  return [...text.matchAll(units)].map(({ 0: unit, groups }) => {
     if (groups?.none !== undefined) return { unit, width: 0 };
     return { unit, width: groups?.wide !== undefined || WIDE.test(unit) ? 2 : 1 };
   });

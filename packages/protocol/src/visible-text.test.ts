@@ -33,6 +33,16 @@ it.each([
   expect(visibleText(text)).toBe(text);
 });
 
+it("every character of the first plane that acts or is not seen is shown, wherever it stands between plain ones", () => {
+  const hidden = /^[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Default_Ignorable_Code_Point}\ufff9-\ufffb]$/u;
+  const all = Array.from({ length: 0x10000 }, (_, unit) => String.fromCharCode(unit));
+  const acting = all.filter((char) => hidden.test(char) && char !== "\n" && char !== "\t");
+  expect(acting.length).toBeGreaterThan(2_000);
+  expect(acting.filter((char) => visibleText(`a${char}…`).length !== 8)).toEqual([]);
+  const others = all.filter((char) => !hidden.test(char));
+  expect(others.filter((char) => visibleText(`a${char}…`) !== `a${char}…`)).toEqual([]);
+});
+
 it("on one line breaks and tabs are shown, too", () => {
   expect(visibleLine("a\nb\tc\r\nd\u009b")).toBe("a\\u000ab\\u0009c\\u000d\\u000ad\\u009b");
 });
