@@ -25,7 +25,8 @@ export { readConfigSettings } from "./loader/config-tools.ts";
 export { findEntry } from "./loader/entry-path.ts";
 export { forgetLoaded, loadedFiles } from "./loader/reloading-jiti.ts";
 export { exportOf, importEntry, keptTransformed } from "./loader/tool-module.ts";
-export { createGuardedAgent, type GuardedAgentOptions } from "./net/guarded-agent.ts";
+export type { Outgoing } from "./net/http-call.ts";
+export { createLazyAgent } from "./net/lazy-agent.ts";
 export {
   type CredentialGrant,
   createOpenApiHost,
@@ -37,6 +38,7 @@ export {
   openApiTools,
   readCredentialGrant,
 } from "./openapi/index.ts";
+export { compileCache } from "./placements/compile-cache.ts";
 export type { ToolEnvironment } from "./placements/environment.ts";
 export {
   createIsolatedHost,

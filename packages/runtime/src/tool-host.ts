@@ -19,13 +19,14 @@
 import { createAgentRuntime } from "@tessera/agent";
 import {
   builtinTools,
-  createGuardedAgent,
+  createLazyAgent,
   createOpenApiHost,
   createToolRunner,
   credentialGrants,
   type HostToolRunner,
   jinaKeyGrants,
   type LoadedBundle,
+  type Outgoing,
   openWorkspaces,
   readCredentialGrant,
   type ShellOptions,
@@ -63,7 +64,7 @@ export interface ToolHostOptions {
   /** Targets whose HTTP-described tools are run here. */
   readonly openApiTargets?: readonly string[] | undefined;
   /** How their requests go out; default: to public addresses only. Whoever gives one closes it. */
-  readonly dispatcher?: ReturnType<typeof createGuardedAgent>;
+  readonly dispatcher?: Outgoing;
   /** Where the workspaces of agents are; default: beside the store. */
   readonly workspaces?: string | undefined;
   /** Where `envs` and credentials are read. */
@@ -154,8 +155,9 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const { isolated } = code;
     const builtins = builtinTools({ clock, ...(options.shell === undefined ? {} : { shell: options.shell }) });
     const bundle = await code.bundle();
-    const dispatcher = options.dispatcher ?? createGuardedAgent();
-    if (options.dispatcher === undefined) closing.push(() => dispatcher.close());
+    const agent = createLazyAgent();
+    const dispatcher = options.dispatcher ?? agent.dispatcher;
+    closing.push(() => agent.close());
     const environment = { env, ...(options.envAllowList === undefined ? {} : { allowList: options.envAllowList }) };
     const workspaces = await openWorkspaces(code.workspaceRoot);
     const resolve = (invocation: ToolInvocation) => now.toolOf(invocation);

@@ -10,15 +10,14 @@
 import type { Clock } from "@tessera/kernel/ports";
 import { errorOf, TesseraError } from "@tessera/protocol";
 import { defineTool, type JsonObject, type RegisteredTool, type ToolContext } from "@tessera/tool";
-import type { Dispatcher } from "undici";
 import { checkUrl, parseUrl, URL_POLICY_DEFAULT, type UrlPolicy } from "../net/check-url.ts";
-import { createGuardedAgent } from "../net/guarded-agent.ts";
-import { httpCall, mayHaveArrived } from "../net/http-call.ts";
+import { httpCall, mayHaveArrived, type Outgoing } from "../net/http-call.ts";
+import { createLazyAgent } from "../net/lazy-agent.ts";
 import { readableText } from "./readable-text.ts";
 
 export interface HttpFetchOptions extends Partial<UrlPolicy> {
   /** Who dials; a guarded agent when absent. */
-  readonly dispatcher?: Dispatcher;
+  readonly dispatcher?: Outgoing;
 }
 
 const ERROR_MESSAGE_LIMIT = 1_000;
@@ -42,10 +41,9 @@ const common = { errorMessageLimit: ERROR_MESSAGE_LIMIT, timeoutMs: CALL_TIMEOUT
 
 export function httpFetchTools(options: HttpFetchOptions, clock: Clock): readonly RegisteredTool[] {
   const policy: UrlPolicy = { ...URL_POLICY_DEFAULT, ...options };
-  let dispatcher = options.dispatcher;
+  const dispatcher = options.dispatcher ?? createLazyAgent().dispatcher;
 
   const fetch = async (ctx: ToolContext, method: string, ask: Ask): Promise<JsonObject> => {
-    dispatcher ??= createGuardedAgent();
     let wasAnswered = false;
     const answer = await httpCall({
       url: parseUrl(ask.url),

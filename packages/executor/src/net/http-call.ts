@@ -12,9 +12,12 @@
 
 import type { Clock } from "@tessera/kernel/ports";
 import { errorOf, TesseraError } from "@tessera/protocol";
-import { type Dispatcher, request } from "undici";
+import type { Dispatcher } from "undici";
 import { readBody } from "./http-body.ts";
 import { checkRequestHeaders, FOLLOWING_HEADERS, flattenHeaders } from "./http-headers.ts";
+
+/** Who dials: a dispatcher, or what makes one for the first request. The library behind it is loaded then, too. */
+export type Outgoing = Dispatcher | (() => Promise<Dispatcher>);
 
 export interface HttpCall {
   readonly url: URL;
@@ -24,7 +27,7 @@ export interface HttpCall {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
   readonly bytesMax: number;
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Outgoing;
   /** Throws TesseraError url_not_allowed; asked for the first URL and for every redirect. */
   readonly allow: (url: URL, method: string) => void;
   /** 0: a redirect is the answer. Otherwise one more than this is an error. */
@@ -106,8 +109,9 @@ async function exchange(call: HttpCall, hop: Hop, signal: AbortSignal): Promise<
   }
   call.allow(hop.url, hop.method); // H1
   signal.throwIfAborted();
+  const { request } = await import("undici");
   const response = await request(hop.url, {
-    dispatcher: call.dispatcher, // H6
+    dispatcher: typeof call.dispatcher === "function" ? await call.dispatcher() : call.dispatcher, // H6
     method: hop.method,
     headers: { ...hop.headers, "accept-encoding": "gzip, deflate, br" },
     body: hop.body ?? null,

@@ -18,8 +18,7 @@ import {
   TesseraError,
 } from "@tessera/protocol";
 import type { ToolContext, ToolInvocation } from "@tessera/tool";
-import type { Dispatcher } from "undici";
-import { type HttpAnswer, httpCall, mayHaveArrived } from "../net/http-call.ts";
+import { type HttpAnswer, httpCall, mayHaveArrived, type Outgoing } from "../net/http-call.ts";
 import { createSecretMask } from "../secrets/secret-mask.ts";
 import { ANSWER_BYTES_MAX, failureDetails, readAnswer } from "./answer.ts";
 
@@ -42,7 +41,7 @@ export interface OutgoingRequest {
 }
 
 export interface Exchange {
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Outgoing;
   readonly clock: Clock;
   readonly invocation: ToolInvocation;
   readonly ctx: ToolContext;

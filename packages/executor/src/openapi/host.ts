@@ -9,7 +9,7 @@
 import type { Clock } from "@tessera/kernel/ports";
 import { isJsonObject, type JsonObject } from "@tessera/protocol";
 import type { ToolCode, ToolDefinition, ToolInvocation } from "@tessera/tool";
-import type { Dispatcher } from "undici";
+import type { Outgoing } from "../net/http-call.ts";
 import { argumentVariables } from "./arguments.ts";
 import type { CredentialGrant } from "./credential-grants.ts";
 import { createCredentialSource } from "./credentials.ts";
@@ -20,7 +20,7 @@ import { operationRequest } from "./operation-request.ts";
 
 export interface OpenApiHostOptions {
   /** Dials public addresses only; which hosts may be named is decided here. */
-  readonly dispatcher: Dispatcher;
+  readonly dispatcher: Outgoing;
   /** What tools may use, and nothing else (credentials.ts, V1). */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The requests that credentials may go out with (V2). */

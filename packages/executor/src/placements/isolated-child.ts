@@ -31,6 +31,7 @@ import { loadToolModule, type ToolModule } from "../loader/tool-module.ts";
 import { writeAll, writeOutputSynchronously } from "./child-output.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
 import { type ChildRuntime, createChildRuntime } from "./child-runtime.ts";
+import { compileCache } from "./compile-cache.ts";
 import { type ChildRun, createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
 import { recordSources, useSources } from "./pinned-sources.ts";
 import { watchEnvironment } from "./watched-environment.ts";
@@ -38,7 +39,7 @@ import { watchEnvironment } from "./watched-environment.ts";
 delete process.env.NODE_COMPILE_CACHE; // meant for the sources above only (isolated-process.ts, P3)
 const [entry = "", root = "", memoryBytesMax = "", cacheDir = "", sources = "", use = ""] = process.argv.slice(2);
 const watchdog = new URL(`./isolated-watchdog${extname(import.meta.url)}`, import.meta.url);
-new Worker(watchdog, { workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
+new Worker(watchdog, { env: compileCache(), workerData: { memoryBytesMax: Number(memoryBytesMax) } }).unref();
 
 writeOutputSynchronously(); // H5
 

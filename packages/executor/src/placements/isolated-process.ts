@@ -15,13 +15,13 @@
 //   P5. What it prints is counted; beyond the limit it is killed.
 
 import type { ChildProcess } from "node:child_process";
-import { getCompileCacheDir } from "node:module";
 import { constants } from "node:os";
-import { dirname, extname } from "node:path";
+import { extname } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { BWRAP_PATH_DEFAULT } from "../shell/sandbox.ts";
 import { CHILD_IN_FD, CHILD_OUT_FD } from "./child-pipes.ts";
+import { compileCache } from "./compile-cache.ts";
 import { createFrameReader, encodeFrame, type FromChild, type ToChild } from "./frames.ts";
 import { spawnChild } from "./spawn-child.ts";
 
@@ -84,12 +84,6 @@ const NAMESPACE = [
 
 // In the repository the sources run as they are, installed they are JavaScript.
 const CHILD_FILE = fileURLToPath(new URL(`./isolated-child${extname(import.meta.url)}`, import.meta.url));
-
-/** Node adds the directory of its own version to the one that it is told. */
-function compileCache(): { NODE_COMPILE_CACHE?: string } {
-  const directory = getCompileCacheDir();
-  return directory === undefined ? {} : { NODE_COMPILE_CACHE: dirname(directory) };
-}
 
 export function startIsolatedProcess(options: ProcessOptions, listener: ProcessListener): IsolatedProcess {
   const [file, ...before] = [...(options.hidesProcesses === true ? NAMESPACE : []), process.execPath];

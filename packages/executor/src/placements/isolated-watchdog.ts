@@ -4,6 +4,7 @@
 //   D2. The heap limit of V8 does not count buffers, so the size of the whole process is watched as well.
 //   D3. The whole process group goes, so that what the tool started goes with it.
 
+import { flushCompileCache } from "node:module";
 import { Socket } from "node:net";
 import { workerData } from "node:worker_threads";
 import { CHILD_WATCH_FD } from "./child-pipes.ts";
@@ -19,3 +20,4 @@ pipe.resume();
 setInterval(() => {
   if (process.memoryUsage.rss() > memoryBytesMax) end(); // D2
 }, MEMORY_LOOK_MS);
+flushCompileCache(); // now, because this process ends by a kill more often than not

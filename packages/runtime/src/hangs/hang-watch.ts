@@ -8,6 +8,7 @@ import { AsyncLocalStorage, createHook } from "node:async_hooks";
 import { url as debuggerUrl } from "node:inspector";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
+import { compileCache } from "@tessera/executor";
 import type { WhileAtWork } from "@tessera/kernel";
 import type { StorePlace } from "../store-place.ts";
 import {
@@ -46,6 +47,7 @@ export function startHangWatch(options: {
   const workerData: ThreadData = { shared, blockedMs, tickMs, place };
   const thread = new Worker(new URL(`./hang-thread${extname(import.meta.url)}`, import.meta.url), {
     workerData,
+    env: { ...process.env, ...compileCache() },
     name: "tessera-hangs",
   });
   const tell = (message: ThreadMessage) => thread.postMessage(message);
