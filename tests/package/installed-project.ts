@@ -13,6 +13,8 @@
 //   I2. The Node of `env` is this run's, or one from the npm registry, under a path outside of the clone.
 //   I3. npm has the reader's settings, and ours for the scope, by a file: a variable `npm_config_@scope:registry` is lost in a
 //       shell, because it is no name there.
+//   I4. npm takes what it fetched before from the reader's cache; what npx has installed is the run's own, or it would start
+//       packages of an earlier run, whose versions are the same.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -119,9 +121,23 @@ export async function userEnvironment(node: string = process.execPath): Promise<
     ...Object.fromEntries(kept),
     PATH: [bin, ...path].join(delimiter),
     npm_config_userconfig: await settingsOf(registry), // I3
+    npm_config_cache: await cacheOfRun(), // I4
     npm_config_prefer_offline: "true",
     npm_config_update_notifier: "false",
   };
+}
+
+/** I4 */
+async function cacheOfRun(): Promise<string> {
+  const path = join(inject("installation").base, "npm-cache");
+  await once(basename(path), () => {
+    const own = execFileSync("npm", ["config", "get", "cache"], { encoding: "utf8" }).trim();
+    const fetched = join(own, "_cacache");
+    mkdirSync(fetched, { recursive: true });
+    mkdirSync(path);
+    symlinkSync(fetched, join(path, "_cacache"));
+  });
+  return path;
 }
 
 /** I3 */

@@ -18,6 +18,8 @@ export interface TemplateFile {
 const TEMPLATES_DIRECTORY = fileURLToPath(new URL("../templates/", import.meta.url));
 /** A file that starts with a dot is kept without it: Git and npm would obey it here. */
 const DOTTED: Readonly<Record<string, string>> = { gitignore: ".gitignore" };
+/** A test of a project is kept under another ending: tools that look for tests would take it for one of ours. */
+const KEPT_TEST = ".test-of-project.ts";
 const SCHEMA = `node_modules/${PACKAGES.main}/${SCHEMA_FOLDER}/${SCHEMA_FILE}`;
 
 /** The files of a template as they belong into `directory`, by path. */
@@ -41,7 +43,7 @@ async function filesIn(folder: string): Promise<TemplateFile[]> {
     entries.map(async (entry) => {
       const path = join(entry.parentPath, entry.name);
       const name = relative(from, path);
-      return { path: DOTTED[name] ?? name, text: await readFile(path, "utf8") };
+      return { path: DOTTED[name] ?? name.replace(KEPT_TEST, ".test.ts"), text: await readFile(path, "utf8") };
     }),
   );
 }
