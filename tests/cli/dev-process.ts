@@ -19,8 +19,8 @@ export interface Dev {
   events(event?: string): DevEvent[];
   /** Lines of its log. */
   log(): string[];
-  /** The first event of this name that is printed after `act`; `isIt` passes over those that an earlier act may still cause. */
-  next(event: string, act: () => void, isIt?: (event: DevEvent) => boolean): Promise<DevEvent>;
+  /** The first event of this name after the act, or the first that names the file. */
+  next(event: string, act: () => void, file?: string): Promise<DevEvent>;
   get(path: string): Promise<Record<string, unknown>>;
   enqueue(agent: string, input?: string): Promise<Response>;
   /** Asks for a turn, and answers with what it delivered. */
@@ -83,13 +83,12 @@ export async function startDev(bundle: string, args: readonly string[] = []): Pr
     url,
     events,
     log: () => linesOf(printed.err),
-    async next(event, act, isIt = () => true) {
+    async next(event, act, file) {
       const before = events(event).length;
       act();
-      return (await waitFor(() => events(event).slice(before).find(isIt), {
-        what: `the event ${event}`,
-        timeoutMs: 60_000,
-      })) as DevEvent;
+      const isMeant = ({ files }: DevEvent) => file === undefined || (files as readonly string[]).includes(file);
+      const found = () => events(event).slice(before).find(isMeant);
+      return await waitFor(found, { what: `the event ${event}`, timeoutMs: 60_000 });
     },
     get,
     enqueue,

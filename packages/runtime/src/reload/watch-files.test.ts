@@ -1,7 +1,17 @@
 // Watching the files of a bundle: real files, with the system's events and without them.
 
 import { EventEmitter } from "node:events";
-import { mkdirSync, mkdtempSync, realpathSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
@@ -141,4 +151,24 @@ it("a change that could not be handled comes again", async () => {
   write({ "a.ts": "2" });
   expect(await next(2)).toEqual(["a.ts"]);
   expect(warnings).toEqual(["changes of the bundle are tried again: Error: the store is away"]);
+});
+
+it("a file that a save empties before it fills it is one change, and one that is as it was before is none", async () => {
+  write({ "a.ts": "1", "b.ts": "1" });
+  const seen: string[] = [];
+  await start({
+    async onChange(files) {
+      changes.push(files);
+      for (const file of files) seen.push(readFileSync(file, "utf8"));
+    },
+  });
+  for (let n = 0; n < 30; n++) {
+    for (const file of ["a.ts", "b.ts"]) truncateSync(join(root, file));
+    watch.lookSoon();
+    await new Promise((resolve) => setImmediate(resolve));
+    write({ "a.ts": `a${n}`, "b.ts": "1" });
+  }
+  await waitFor(() => seen.at(-1) === "a29", { what: "the last save" });
+  expect(seen).not.toContain("");
+  expect(new Set(changes.flat())).toEqual(new Set([join(root, "a.ts")]));
 });

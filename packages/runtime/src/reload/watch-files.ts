@@ -2,7 +2,8 @@
 //
 //   W1. Events of the system only say that it is time to look: what changed is found by comparing the files with what they were.
 //       So a save by rename, a burst, a missed event and a touched file all mean what they are.
-//   W2. A file changed if its content did. What changes within QUIET_MS, or while a change is being handled, is one change.
+//   W2. A file changed if its content did. What changes within QUIET_MS, or while a change is being handled, is one change, and
+//       what is still changing is looked at again after SETTLE_MS: a save may empty a file before it fills it.
 //   W3. Not looked at: `node_modules`, directories whose names begin with a dot, and those that the caller names (the store).
 //   W4. Where the system gives no more watches, or has none for this file system, it is looked at all the same, a little
 //       later: POLL_MS after the last look, or IDLE_LOOK_MS where there are events. Looking takes no more than a
@@ -41,6 +42,8 @@ export interface WatchOptions {
 
 const QUIET_MS = 40;
 const QUIET_MS_MAX = 300;
+const SETTLE_MS = 15;
+const SETTLE_LOOKS_MAX = 20;
 const POLL_MS = 500;
 const IDLE_LOOK_MS = 2_000;
 const LOOK_SHARE = 50;
@@ -56,13 +59,17 @@ interface Seen {
   readonly hash: string | null;
 }
 
+type Listing = Map<string, Seen>;
+
 export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   const { root, clock, onChange, onWarning } = options;
   const watch = options.watch ?? ((directory, heard) => watchPath(directory, heard));
   const not = new Set(options.not);
   const watchers = new Map<string, Pick<FSWatcher, "close" | "on">>();
-  let seen = new Map<string, Seen>();
-  let seenElsewhere: ReadonlySet<string> = new Set();
+  /** As the last look found them, and as they were when what had changed was handled. */
+  let seen: Listing = new Map();
+  let handled: Listing = new Map();
+  let handledElsewhere: ReadonlySet<string> = new Set();
   let hasEvents = true;
   let isStopped = false;
   let isFull = false;
@@ -70,40 +77,46 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   let waitsSince: number | null = null;
   let isRung = false;
   let looking: Promise<void> | null = null;
-  let undone: readonly string[] = [];
 
-  /** W1. The files that changed since the last look. */
-  async function look(): Promise<string[]> {
+  /** Answers whether anything is other than at the look before. */
+  async function look(): Promise<boolean> {
     const { files, directories } = await listFiles(root, not);
     if (files.length >= FILES_MAX && !isFull) {
       isFull = true;
       onWarning(`there are more than ${FILES_MAX} files below ${root}; changes of the others are not noticed`);
     }
-    const elsewhere = new Set(options.elsewhere());
-    const isFirstLook = (file: string) => elsewhere.has(file) && !seenElsewhere.has(file); // that is no change
-    const all = [...files, ...elsewhere];
-    const now = new Map<string, Seen>();
-    const changed: string[] = [];
+    const elsewhere = options.elsewhere();
+    const all = [...new Set([...files, ...elsewhere])];
+    const now: Listing = new Map();
     for (let at = 0; at < all.length; at += AT_ONCE) {
       const some = all.slice(at, at + AT_ONCE);
       const found = await Promise.all(some.map((file) => lookAt(file, seen.get(file), options.isWatched(file))));
       for (const [n, file] of some.entries()) {
-        const [before, is] = [seen.get(file), found[n] ?? null];
-        if (is === null) continue;
-        now.set(file, is);
-        const isSame =
-          before !== undefined && (before.stamp === is.stamp || (before.hash !== null && before.hash === is.hash));
-        if (!isSame && !isFirstLook(file) && options.isWatched(file)) changed.push(file); // W2
+        const is = found[n] ?? null;
+        if (is !== null) now.set(file, is);
       }
     }
-    for (const file of seen.keys()) {
-      const isLeft = seenElsewhere.has(file) && !elsewhere.has(file); // it belongs to it no longer
-      if (!now.has(file) && !isLeft && options.isWatched(file)) changed.push(file);
-    }
+    const isOther = now.size !== seen.size || [...now].some(([file, { stamp }]) => seen.get(file)?.stamp !== stamp);
     seen = now;
-    seenElsewhere = elsewhere;
-    watchThese(new Set([...directories, ...[...elsewhere].map((file) => dirname(file))]));
-    return changed;
+    watchThese(new Set([...directories, ...elsewhere.map((file) => dirname(file))]));
+    return isOther;
+  }
+
+  /** W1, W2: against what was handled last, so that what is as it was then is no change. */
+  function changes(): string[] {
+    const elsewhere = new Set(options.elsewhere());
+    for (const file of elsewhere) {
+      const found = seen.get(file);
+      if (!handledElsewhere.has(file) && !handled.has(file) && found !== undefined) handled.set(file, found); // it begins to belong to it
+    }
+    for (const file of handledElsewhere) if (!elsewhere.has(file)) handled.delete(file);
+    handledElsewhere = elsewhere;
+    const isOther = (file: string) => {
+      const [before, now] = [handled.get(file), seen.get(file)];
+      if (before === undefined || now === undefined) return before !== now;
+      return before.stamp !== now.stamp && (before.hash === null || before.hash !== now.hash);
+    };
+    return [...new Set([...handled.keys(), ...seen.keys()])].filter((file) => options.isWatched(file) && isOther(file));
   }
 
   function watchThese(directories: ReadonlySet<string>): void {
@@ -174,14 +187,19 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
     const start = clock.monotonicMs();
     let pauseMs = hasEvents ? IDLE_LOOK_MS : POLL_MS;
     try {
-      const changed = [...new Set([...undone, ...(await look())])];
-      pauseMs = Math.max(hasEvents ? IDLE_LOOK_MS : POLL_MS, (clock.monotonicMs() - start) * LOOK_SHARE);
+      await look();
+      pauseMs = Math.max(pauseMs, (clock.monotonicMs() - start) * LOOK_SHARE);
+      // W2. A file that is being written is not handled half.
+      for (let n = 0; n < SETTLE_LOOKS_MAX && changes().length > 0; n++) {
+        await new Promise<void>((resolve) => void clock.after(SETTLE_MS, resolve));
+        if (!(await look())) break;
+      }
+      const [changed, now] = [changes(), seen];
       if (changed.length > 0 && !isStopped) {
-        undone = changed;
         await onChange(changed);
-        undone = [];
         isRung = true; // other files may belong to it now
       }
+      handled = new Map(now);
     } catch (error) {
       if (!isStopped) onWarning(`changes of the bundle are tried again: ${String(error)}`);
       pauseMs = FAILED_AGAIN_MS;
@@ -191,6 +209,7 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   }
 
   await look();
+  handled = new Map(seen);
   lookIn(hasEvents ? IDLE_LOOK_MS : POLL_MS);
   return {
     get hasEvents() {
