@@ -15,6 +15,7 @@ interface Repeated {
   unsaid: number;
 }
 
+/** A way to say something that keeps quiet about what it said a short while ago. */
 export function quietRepeats(say: (text: string) => void, nowMs: () => number): (text: string) => void {
   const known = new Map<string, Repeated>();
   return (text) => {

@@ -4,6 +4,7 @@ import type { AgentProfile } from "@tessera/agent";
 import type { LoadedBundle } from "@tessera/executor";
 import type { RegisteredTool } from "@tessera/tool";
 
+/** Names that an edition of a bundle has added, changed and lost. */
 export interface Changes {
   readonly added: readonly string[];
   readonly changed: readonly string[];

@@ -23,6 +23,7 @@ import { findingOf } from "../validate-finding.ts";
 import { type Changes, changedAgents, changedTools } from "./bundle-changes.ts";
 import { createLeavingTools } from "./leaving-tools.ts";
 
+/** What came of loading a bundle again. */
 export type Reloaded =
   | {
       readonly kind: "reloaded";
@@ -39,6 +40,7 @@ export type Reloaded =
   /** Mistakes: the edition in use goes on. */
   | { readonly kind: "refused"; readonly files: readonly string[]; readonly report: BundleReport };
 
+/** Loads the bundle of a running process again. */
 export interface BundleReload {
   /** The real path of the bundle. */
   readonly root: string;

@@ -15,6 +15,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock, Timer } from "@tessera/kernel";
 
+/** A watch over files that is under way. */
 export interface FileWatch {
   /** Whether the system tells changes; otherwise files are looked at again and again (W4). */
   readonly hasEvents: boolean;
@@ -61,6 +62,7 @@ interface Seen {
 
 type Listing = Map<string, Seen>;
 
+/** Tells which files below a directory have another content than before, and those besides that are named. */
 export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   const { root, clock, onChange, onWarning } = options;
   const watch = options.watch ?? ((directory, heard) => watchPath(directory, heard));
