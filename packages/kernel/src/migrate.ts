@@ -1,7 +1,8 @@
 // Migrations: the schema of a store is brought to what this build knows.
 //
 //   M1. Each migration is one transaction that first takes a lock and records itself, so any number of migrators may
-//       run at once, and a killed one leaves nothing half done.
+//       run at once, and a killed one leaves nothing half done. Those that were there at the first look are not looked at
+//       again: a store that is up to date costs one transaction, however many migrations there are.
 //   M2. Released files never change: a file whose digest differs from the recorded one stops everything.
 //   M3. A build older than the newest breaking migration refuses to work on the store and says so; one that is at work already asks
 //       now and then, and stops (outdatedBy).
@@ -67,25 +68,15 @@ export interface MigrateOptions {
 
 export async function migrate(database: Database, options: MigrateOptions = {}): Promise<MigrateResult> {
   const applied: string[] = [];
-  await database.transaction(async (tx) => {
+  const missing = await database.transaction(async (tx) => {
     await lock(tx);
     for (const file of BOOTSTRAP) await tx.script(file.text);
+    return await missingMigrations(tx);
   });
-  for (const migration of MIGRATIONS) {
+  for (const migration of missing) {
     const isNew = await database.transaction(async (tx) => {
       await lock(tx);
-      const recorded = await recordedMigrations(tx);
-      refuseNewerStore(recorded);
-      const known = recorded.find((row) => row.version === migration.version);
-      if (known !== undefined) {
-        if (known.digest !== migration.digest) {
-          throw new TesseraError(
-            "storage_error",
-            `cannot migrate: ${migration.name} was applied with other content (${known.digest.slice(0, 12)}, this build has ${migration.digest.slice(0, 12)}); a released migration must not change`,
-          );
-        }
-        return false;
-      }
+      if (!(await missingMigrations(tx)).includes(migration)) return false; // another migrator's, meanwhile
       await tx.query(sqlQuery("migration_record"), [
         migration.version,
         migration.name,
@@ -171,6 +162,20 @@ type RecordedMigration = { version: number; digest: string; is_breaking: boolean
 
 function recordedMigrations(statements: Statements): Promise<RecordedMigration[]> {
   return statements.query<RecordedMigration>(sqlQuery("migrations_recorded"));
+}
+
+/** Those of this build that the store does not have; refuses one that it may not have (M2, M3). */
+async function missingMigrations(statements: Statements): Promise<readonly Migration[]> {
+  const recorded = await recordedMigrations(statements);
+  refuseNewerStore(recorded);
+  return MIGRATIONS.filter(({ version, name, digest }) => {
+    const known = recorded.find((row) => row.version === version);
+    if (known === undefined || known.digest === digest) return known === undefined;
+    throw new TesseraError(
+      "storage_error",
+      `cannot migrate: ${name} was applied with other content (${known.digest.slice(0, 12)}, this build has ${digest.slice(0, 12)}); a released migration must not change`,
+    );
+  });
 }
 
 function refuseNewerStore(recorded: readonly RecordedMigration[]): void {

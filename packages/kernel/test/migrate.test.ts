@@ -58,6 +58,25 @@ describe("migrate", () => {
     }
   });
 
+  it("of a store that is up to date looks at it in two transactions, however many migrations there are", async () => {
+    const store = await empty();
+    try {
+      await migrate(store.database);
+      let transactions = 0;
+      const counting = new Proxy(store.database, {
+        get(target, name) {
+          if (name === "transaction") transactions += 1;
+          const value: unknown = Reflect.get(target, name, target);
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      });
+      expect((await migrate(counting)).applied).toEqual([]);
+      expect(transactions).toBe(2); // the migrations, and the functions
+    } finally {
+      await store.close();
+    }
+  });
+
   it("refuses a released file that was changed, and a store that a newer build has broken with", async () => {
     const store = await empty();
     try {
