@@ -67,13 +67,13 @@ const CHANCES: Readonly<Record<FaultKind, readonly [number, number]>> = {
   "tool.error": [0.05, 0.3],
   "tool.slow": [0.05, 0.3],
   "store.lost_tail": [0.1, 0.3],
-  "store.locked_head": [0.3, 0.9],
+  "store.locked_head": [0.5, 0.95],
 };
 const ON_CHANCE = 0.4;
 /** F3, with the chance that it is on. A store that loses commits takes away what other checks look at, so few seeds do. */
 const ADDED_LATER: ReadonlyMap<FaultKind, number> = new Map([
   ["store.lost_tail", 0.09],
-  ["store.locked_head", 0.5],
+  ["store.locked_head", 0.8],
 ]);
 
 export class FaultPlan {
