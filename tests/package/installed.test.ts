@@ -222,6 +222,24 @@ describe(`with Node ${NODE_TOO_OLD}, which is too old`, () => {
 });
 
 describe("the start", () => {
+  /** Measured: 75, and 573 of ours. One more is what a feature costs every start: does every start need it? */
+  const VERSION_MODULES_MAX = 80;
+  const OWN_RUN_MODULES_MAX = 620;
+  const NOT_IN_EVERY_RUN = ["undici", "pg", "ai", "@nats-io/jetstream", "@nats-io/transport-node"];
+  /** Threads that start when a document is uploaded, a schema checker for code, other commands. */
+  const ONLY_WHEN_ASKED = /reading-thread$|^typebox\/build\/compile\/|(init|chat|doctor|tools|keys)-command$/;
+  /** Child processes and threads are not told by it: `--import` is for the process alone. */
+  const NOTE_LOADED = `
+    import { appendFileSync } from "node:fs";
+    import { registerHooks } from "node:module";
+    import { isMainThread } from "node:worker_threads";
+    const load = (url, context, next) => {
+      if (isMainThread) appendFileSync(process.env.NOTE_LOADED, decodeURI(url) + "\\n");
+      return next(url, context);
+    };
+    registerHooks({ load });
+  `;
+
   /** Seconds that the command and its children computed, which a busy machine changes less than what a clock shows. */
   function cpuSeconds(user: User, ...line: string[]): number {
     const { exitCode, err } = user.run("bash", "-c", 'TIMEFORMAT="cpu %U %S"; time "$@"', "bash", ...line);
@@ -244,10 +262,52 @@ describe("the start", () => {
     expect(first / cpuSeconds(user, ...run)).toBeLessThan(1.6);
   });
 
-  it("of tessera --version loads little besides Node itself", async () => {
-    const user = asUser(await installedProject());
-    user.output("node_modules/.bin/tessera", "--version");
-    const empty = cpuSeconds(user, "node", "--eval", "0");
-    expect(cpuSeconds(user, "node_modules/.bin/tessera", "--version")).toBeLessThan(Math.max(4 * empty, 0.3));
-  });
+  /** Files of what npm installed that the command's own process loaded, as paths below node_modules. */
+  function loadedBy(user: User, directory: string, ...line: string[]): string[] {
+    const list = join(emptyDirectory(), "loaded");
+    writeFileSync(join(directory, "note-loaded.mjs"), NOTE_LOADED);
+    user.output("env", `NOTE_LOADED=${list}`, "node", "--import", "./note-loaded.mjs", ...line);
+    const files = readFileSync(list, "utf8").split("\n");
+    return files.flatMap((file) => file.split("/node_modules/").slice(1, 2));
+  }
+
+  it(
+    "of tessera --version loads the parser of commands, and of Tessera only what says its errors",
+    async () => {
+      const project = await installedProject();
+      const loaded = loadedBy(asUser(project), project.directory, "node_modules/.bin/tessera", "--version");
+      expect(loaded.filter((file) => !/^(@tessera|commander)\//.test(file))).toEqual([]);
+      expect(loaded.length).toBeGreaterThan(10);
+      expect(loaded.length).toBeLessThanOrEqual(VERSION_MODULES_MAX);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    "of tessera run loads no library that only some runs need",
+    async () => {
+      const project = await installedProject();
+      cpSync(PROJECT, project.directory, { recursive: true });
+      const line = ["node_modules/.bin/tessera", "run", "--input", "Hello World"];
+      const loaded = loadedBy(asUser(project), project.directory, ...line);
+      const libraries = new Set(loaded.map((file) => /^(@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? ""));
+      expect([...libraries]).toEqual(expect.arrayContaining(["fastify", "typebox", "@electric-sql/pglite"]));
+      expect(NOT_IN_EVERY_RUN.filter((library) => libraries.has(library))).toEqual([]);
+      const ours = loaded.map((file) => file.replace(/\.js$/, ""));
+      expect(ours.filter((file) => ONLY_WHEN_ASKED.test(file))).toEqual([]);
+      expect(loaded.filter((file) => file.startsWith("@tessera/")).length).toBeLessThanOrEqual(OWN_RUN_MODULES_MAX);
+    },
+    SLOW_MS,
+  );
+
+  it(
+    "of tessera --version loads little besides Node itself",
+    async () => {
+      const user = asUser(await installedProject());
+      user.output("node_modules/.bin/tessera", "--version");
+      const empty = cpuSeconds(user, "node", "--eval", "0");
+      expect(cpuSeconds(user, "node_modules/.bin/tessera", "--version")).toBeLessThan(Math.max(4 * empty, 0.3));
+    },
+    SLOW_MS,
+  );
 });
