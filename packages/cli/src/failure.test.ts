@@ -21,3 +21,17 @@ it.each([
   expect(failure.exitCode).toBe(exitCode);
   expect(failure.todo).toMatch(/^[A-Z].*\.$/);
 });
+
+it.each([
+  ["t.yaml:7:10: the module a.ts cannot be loaded: Cannot find module 'lodash' (a.ts:1:9)", /npm install lodash\)/],
+  ["the module a.ts cannot be loaded: Cannot find module '@scope/name/sub' (a.ts:1:9)", /npm install @scope\/name\)/],
+  ["the module a.ts cannot be loaded: Cannot find package 'zod' imported from b", /npm install zod\)/],
+  ["the module a.ts cannot be loaded: Cannot find module './b.js' (a.ts:1:9)", /^Correct the module, then repeat\.$/],
+  ["the module a.ts cannot be loaded: ParseError: Unexpected token (a.ts:1:9)", /^Correct the module, then repeat\.$/],
+  ["t.yaml:7:10: effect must be one of read", /^Correct the field that is named\.$/],
+])("of the mistake %j it says what is to be corrected, alone or as the one mistake of a bundle", (message, todo) => {
+  const code = "E_CONFIG_SCHEMA_INVALID";
+  expect(describeFailure(new TesseraError(code, message)).todo).toMatch(todo);
+  const ofBundle = new TesseraError(code, message, { details: { mistakes: [{ code, message }] } });
+  expect(describeFailure(ofBundle).todo).toMatch(todo);
+});

@@ -96,7 +96,7 @@ export function describeFailure(error: unknown, help = "tessera --help"): Failur
   if (byKind !== undefined) return { code, message, ...byKind };
   const isConfiguration = CONFIGURATION_CODES.has(code) || code.startsWith("E_CONFIG_");
   const exitCode = isConfiguration ? EXIT.configuration : EXIT.failure;
-  return { exitCode, code, message, todo: todoOf(code) };
+  return { exitCode, code, message, todo: moduleTodo(message) ?? todoOf(code) };
 }
 
 function kindOf({ kind, errno }: TesseraError["details"]): string {
@@ -107,8 +107,18 @@ function mistakesFailure(code: ErrorCode, found: readonly { readonly code: Error
   const mistakes = found.map((mistake) => mistake.message);
   const isOne = mistakes.length === 1;
   const message = isOne ? (mistakes[0] ?? "") : `${mistakes.length} mistakes were found`;
-  const todo = isOne && code !== "bad_request" ? ERROR_CATALOGUE[code].todo : "Correct what is named, then repeat.";
+  const known = isOne && code !== "bad_request" ? ERROR_CATALOGUE[code].todo : "Correct what is named, then repeat.";
+  const todo = (isOne ? moduleTodo(message) : null) ?? known;
   return { exitCode: EXIT.configuration, code, message, todo, mistakes };
+}
+
+/** Of a module that cannot be loaded: the mistake is in the module, or in what is installed, and not in the field that names it. */
+function moduleTodo(message: string): string | null {
+  const why = / the module \S+ cannot be loaded: (.+)/s.exec(` ${message}`)?.[1];
+  if (why === undefined) return null;
+  const missing = /^Cannot find (?:module|package) '((?:@[\w.-]+\/)?[a-z0-9][\w.-]*)(?:\/|')/.exec(why)?.[1];
+  if (missing === undefined) return "Correct the module, then repeat.";
+  return `Install the package if it is not there (npm install ${missing}), or correct the import.`;
 }
 
 /** Whoever holds a directory serves its API once it has started: one that does not is starting, or does nothing else. */

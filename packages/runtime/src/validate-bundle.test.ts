@@ -169,6 +169,21 @@ describe("a bundle", () => {
     expect(findings.map(({ code }) => code)).toContain("config_imported");
   });
 
+  it("that defines a tool in code with a schema that cannot be checked has the mistake at the tool's name", async () => {
+    await write({
+      "tessera.config.ts": `import { defineTool } from "@tessera/tessera";
+const parameters = { type: "object", properties: { k: { type: "string", pattern: "(" } } };
+export default { tools: [defineTool({ name: "bad__pattern", parameters, handler: () => null })] };
+`,
+    });
+    const { findings } = await check();
+    const mistakes = findings.filter(({ severity }) => severity === "error");
+    expect(mistakes).toMatchObject([
+      { code: "E_CONFIG_SCHEMA_INVALID", file: "tessera.config.ts", line: 3, column: 45 },
+    ]);
+    expect(mistakes[0]?.message).toContain("the tool bad__pattern cannot be used: /parameters/properties/k/pattern");
+  });
+
   it("is warned about a scripted call of a tool that the agent does not have, and not about one that it has", async () => {
     const rules = (name: string, when = "") =>
       resource(

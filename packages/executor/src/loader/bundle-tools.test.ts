@@ -174,6 +174,30 @@ describe("a bundle", () => {
     expect(mistakes).toMatchObject([{ code: "E_CONFIG_DUPLICATE_NAME", file: "tessera.config.ts" }]);
   });
 
+  it("refuses a tool in code whose schema cannot be checked, by its name, and takes the others", async () => {
+    const tool = (name: string, parameters: string) =>
+      `defineTool({ name: '${name}', parameters: { type: 'object', properties: { k: ${parameters} } }, handler: () => null })`;
+    await write({
+      "tessera.config.ts": `
+        import { defineTool } from '@tessera/tessera';
+        export default { tools: [
+          ${tool("good__one", "{ type: 'string' }")},
+          ${tool("bad__type", "{ type: 'strin' }")},
+          ${tool("bad__pattern", "{ type: 'string', pattern: '(' }")},
+        ] };`,
+    });
+    const { tools, mistakes } = await load();
+    expect(tools.map(({ definition }) => definition.tool_name)).toEqual(["good__one"]);
+    expect(mistakes.map(({ code, message }) => `${code} ${message}`)).toEqual([
+      expect.stringMatching(
+        /^E_CONFIG_SCHEMA_INVALID .*the tool bad__type cannot be used: \/parameters\/properties\/k\/type must be one of string/,
+      ),
+      expect.stringMatching(
+        /^E_CONFIG_SCHEMA_INVALID .*the tool bad__pattern cannot be used: .* a parenthesis is not closed$/,
+      ),
+    ]);
+  });
+
   it.each([
     ["export default { tools: 3 };", "tools that are no list"],
     ["export default { tools: [{ name: 'x' }] };", "tools[0] that was not made by defineTool"],

@@ -3,11 +3,13 @@
 //   B1. Every mistake is reported, with file:line:col; a tool with a mistake is left out.
 //   B2. An isolated module is looked at in a child. Only what runs inline is loaded here, and with `inspectOnly` not even that.
 //   B3. A name is given once, whether YAML or code gives it.
+//   B4. What the registry would refuse of a tool in code is a mistake of the bundle, as it is of one in YAML, whose reader finds it.
 
 import { access, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { type ErrorCode, TesseraError } from "@tessera/protocol";
 import type { RegisteredTool, ToolCode } from "@tessera/tool";
+import { ToolRegistry } from "@tessera/tool/catalog";
 import {
   type BundleFile,
   type BundleResource,
@@ -185,11 +187,23 @@ async function loadConfig(
 
 function configTools(config: NonNullable<LoadedBundle["config"]>, mistakes: Mistake[]): RegisteredTool[] {
   try {
-    return readConfigTools(config.exports, config.file);
+    return readConfigTools(config.exports, config.file).filter((tool) => isUsable(tool, config.file, mistakes));
   } catch (error) {
     if (!TesseraError.is(error)) throw error;
     mistakes.push(mistakeOf(error.code as ErrorCode, atStart(config.file), error.message));
     return [];
+  }
+}
+
+/** B4 */
+function isUsable(tool: RegisteredTool, file: string, mistakes: Mistake[]): boolean {
+  try {
+    new ToolRegistry().register(tool);
+    return true;
+  } catch (error) {
+    if (!TesseraError.is(error)) throw error;
+    mistakes.push(mistakeOf("E_CONFIG_SCHEMA_INVALID", atStart(file), error.message));
+    return false;
   }
 }
 

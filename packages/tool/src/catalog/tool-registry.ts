@@ -5,8 +5,9 @@
 //       uploaded; of those only what costs nothing is looked at, and a schema that this build does not take refuses calls.
 //   R2. A name is given once. Whoever comes second is refused, never put in place of the first.
 //   R3. A catalog changes for its step only. A tool that leaves the registry leaves every catalog at once.
+//   R4. A refusal names its tool: one of many, of a file that is not known here.
 
-import { Conflict, errorOf, isAfterExecution, isToolName, parseTargetSubject } from "@tessera/protocol";
+import { Conflict, errorOf, isAfterExecution, isToolName, parseTargetSubject, TesseraError } from "@tessera/protocol";
 import type { RegisteredTool, ToolDefinition } from "../definition.ts";
 import { isReservedToolName } from "../reserved-names.ts";
 import { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
@@ -27,7 +28,7 @@ export class ToolRegistry {
 
   register(tool: RegisteredTool): void {
     const { definition } = tool;
-    checkDefinition(definition, this.#options); // R1
+    checkNamed(definition, this.#options); // R1
     if (this.#tools.has(definition.tool_name)) {
       throw new Conflict(`a tool named ${definition.tool_name} is already registered`, {
         details: { tool_name: definition.tool_name },
@@ -90,6 +91,20 @@ export class ToolCatalog {
 
   toModelTools(): readonly ModelTool[] {
     return this.list().map(({ definition }) => modelTool(definition));
+  }
+}
+
+/** R4 */
+function checkNamed(definition: ToolDefinition, options: ToolRegistryOptions): void {
+  try {
+    checkDefinition(definition, options);
+  } catch (cause) {
+    const name = definition.tool_name;
+    if (!TesseraError.is(cause) || !isToolName(name)) throw cause;
+    throw errorOf(cause.code, `the tool ${name} cannot be used: ${cause.message}`, {
+      cause,
+      details: { ...cause.details, tool_name: name },
+    });
   }
 }
 
