@@ -2,7 +2,7 @@
 //
 // A test holds the manifests of the workspace to both.
 
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";
 
 export const PACKAGES = {
   /** The command, and all that a program or a bundle imports, by subpath. */
