@@ -36,6 +36,21 @@ function registryOf(...names: string[]): ToolRegistry {
 }
 
 describe("the registry", () => {
+  it("names the tool that it refuses, in the message and in the details", () => {
+    const parameters = { type: "object", properties: { k: { type: "strin" } } };
+    const refused = [tool("shop__sell", { parameters }), tool("shop__buy", { options: { effect: "twice" } })];
+    for (const each of refused) {
+      const { tool_name } = each.definition;
+      expect(() => new ToolRegistry().register(each)).toThrow(
+        expect.objectContaining({
+          code: "schema_invalid",
+          message: expect.stringMatching(new RegExp(`^the tool ${tool_name} cannot be used: /(?:parameters|options)/`)),
+          details: expect.objectContaining({ tool_name, pointer: expect.any(String) }),
+        }),
+      );
+    }
+  });
+
   it("never lets one tool take another's place", () => {
     const registry = new ToolRegistry();
     const first = tool("echo");
