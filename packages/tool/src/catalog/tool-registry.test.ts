@@ -38,7 +38,7 @@ function registryOf(...names: string[]): ToolRegistry {
 describe("the registry", () => {
   it("names the tool that it refuses, in the message and in the details", () => {
     const parameters = { type: "object", properties: { k: { type: "strin" } } };
-    const refused = [tool("shop__sell", { parameters }), tool("shop__buy", { options: { effect: "twice" } })];
+    const refused = [tool("shop__sell", { parameters }), tool("shop__buy", { options: { effect: "twice" as "once" } })];
     for (const each of refused) {
       const { tool_name } = each.definition;
       expect(() => new ToolRegistry().register(each)).toThrow(
