@@ -80,7 +80,7 @@ export function agentRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   }
 
   async function create(request: ApiRequest): Promise<ApiAnswer> {
-    const wanted = readNew(request.body);
+    const wanted = await readNew(request.body);
     for (const field of ID_FIELDS) if (wanted[field] !== undefined) parseId(wanted[field], field);
     if (wanted.init_state === false) throw refuse("init_state", "an agent always has its state"); // A2
     const project_id = await existingProject(kernel, request);

@@ -107,7 +107,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   }
 
   async function readBoxes(request: ApiRequest): Promise<ApiAnswer> {
-    const { box_ids, hydrate = false, limit = LIMIT.default } = readBoxesWanted(request.body);
+    const { box_ids, hydrate = false, limit = LIMIT.default } = await readBoxesWanted(request.body);
     for (const [n, boxId] of box_ids.entries()) parseId(boxId, `box_ids/${n}`);
     const projectId = await existingProject(kernel, request);
     const wanted = [...new Set(box_ids)];
@@ -173,7 +173,7 @@ export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   }
 
   async function readCards(request: ApiRequest): Promise<ApiAnswer> {
-    const { card_ids } = readCardsWanted(request.body);
+    const { card_ids } = await readCardsWanted(request.body);
     for (const [n, cardId] of card_ids.entries()) parseId(cardId, `card_ids/${n}`);
     const projectId = await existingProject(kernel, request);
     const wanted = [...new Set(card_ids)];

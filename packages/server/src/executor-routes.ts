@@ -68,7 +68,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const project_id = request.param("project");
     const target = request.param("target");
     const { key_id } = request.key;
-    const { max = 1, wait_ms = 0, executor = key_id, claim_id } = readClaim(request.body ?? {});
+    const { max = 1, wait_ms = 0, executor = key_id, claim_id } = await readClaim(request.body ?? {});
     const repeatable = claim_id === undefined ? {} : { claim_id };
     requireTarget(request.key, target);
     // A key of one project is proof that the project exists.
@@ -83,7 +83,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
 
   async function open(request: ApiRequest): Promise<ApiAnswer> {
     const { project_id, tool_call_id } = callOf(request);
-    const { tool_call_card_id, executor = request.key.key_id, claim_id } = readOpen(request.body ?? {});
+    const { tool_call_card_id, executor = request.key.key_id, claim_id } = await readOpen(request.body ?? {});
     const call = await kernel.reads.call(project_id, tool_call_id);
     const target = call === null ? null : parseSubject(String(call.target_subject));
     if (call === null || target === null || target.component !== "tool") throw unknownCall(tool_call_id);
@@ -103,14 +103,14 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   }
 
   async function heartbeat(request: ApiRequest): Promise<ApiAnswer> {
-    readHeartbeat(request.body ?? {});
+    await readHeartbeat(request.body ?? {});
     const outcome = await kernel.renewCall(holdOf(request));
     if (outcome.outcome === "rejected") throw refused(outcome, { cancel: outcome.cancel });
     return { status: 200, body: { lease_expires_at: outcome.lease_expires_at, cancel: outcome.cancel } };
   }
 
   async function saveResultCard(request: ApiRequest): Promise<ApiAnswer> {
-    const { content, ...claims } = readResultCard(request.body); // E3
+    const { content, ...claims } = await readResultCard(request.body); // E3
     const result = content as ResultContent;
     if (isJsonObject(content)) checkResultDepth(content.result, limits.bodyBytesMax);
     const outcome = await kernel.putResultCard({ ...holdOf(request), ...traceOf(request), ...claims, content: result });
@@ -120,7 +120,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   }
 
   async function report(request: ApiRequest): Promise<ApiAnswer> {
-    const body = readReport(request.body);
+    const body = await readReport(request.body);
     checkResultDepth(body.result, limits.bodyBytesMax);
     const hold = holdOf(request);
     const { author_id, function_name, stack } = body;

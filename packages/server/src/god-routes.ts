@@ -56,7 +56,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
   const { reads } = kernel;
 
   async function call(request: ApiRequest): Promise<ApiAnswer> {
-    const wanted = readCall(request.body);
+    const wanted = await readCall(request.body);
     const project_id = await existingProject(kernel, request);
     const tool_name = request.param("tool");
     if (!INTERNAL_TOOLS.includes(tool_name)) {
@@ -103,7 +103,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
   }
 
   async function stop(request: ApiRequest): Promise<ApiAnswer> {
-    const { agent_id, agent_turn_id, channel_id, reason = "admin_intervention" } = readStop(request.body);
+    const { agent_id, agent_turn_id, channel_id, reason = "admin_intervention" } = await readStop(request.body);
     const project_id = await existingProject(kernel, request);
     if ((await reads.agent(project_id, agent_id)) === null) throw unknownAgent(agent_id, "agent_id");
     const turn = await reads.turn(project_id, agent_turn_id);

@@ -72,7 +72,7 @@ const readNew = bodyReader(NewKey);
 
 export function keyRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   async function create(request: ApiRequest): Promise<ApiAnswer> {
-    const wanted = readNew(request.body) as Static<typeof NewKey> & Pick<ApiKeyRequest, "role">;
+    const wanted = (await readNew(request.body)) as Static<typeof NewKey> & Pick<ApiKeyRequest, "role">;
     const { role, targets, label, expires_in_seconds, delegation_policy } = wanted;
     const project_id = projectFor(request, wanted.project_id);
     const expires_in_ms = expires_in_seconds === undefined ? undefined : expires_in_seconds * 1_000;

@@ -81,7 +81,11 @@ export function projectRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[]
   async function create(request: ApiRequest): Promise<ApiAnswer> {
     if (request.key.project_id !== null)
       throw new HttpRefusal("forbidden", "a key of one project cannot make projects");
-    const { title, owner_id, project_id = `proj_${randomBytes(ID_BYTES).toString("hex")}` } = readNew(request.body);
+    const {
+      title,
+      owner_id,
+      project_id = `proj_${randomBytes(ID_BYTES).toString("hex")}`,
+    } = await readNew(request.body);
     parseId(project_id, "project_id");
     const outcome = await kernel.putProject({ project_id, title, owner_id, expected_revision: null });
     if (outcome.outcome === "rejected") {
@@ -92,7 +96,7 @@ export function projectRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[]
   }
 
   async function change(request: ApiRequest): Promise<ApiAnswer> {
-    const wanted = readChange(request.body) as Static<typeof ProjectChange>;
+    const wanted = (await readChange(request.body)) as Static<typeof ProjectChange>;
     const version = ifMatch(request);
     const projectId = request.param("project");
     for (let tries = 1; ; tries += 1) {

@@ -2,7 +2,7 @@
 
 import { BadRequest, ENVELOPE_DEPTH_EXTRA, gateJson, JSON_DEPTH_MAX } from "@tessera/protocol";
 import type { Static, TSchema } from "typebox";
-import { Compile } from "typebox/schema"; // "typebox/compile" would load all of typebox/value, too
+import type { Validator } from "typebox/schema"; // "typebox/compile" would load all of typebox/value, too
 
 /** For bodies that wrap an author's value; the value itself is held to the common limit by `checkResultDepth`. */
 export const ENVELOPE_DEPTH_MAX = JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA;
@@ -10,11 +10,11 @@ export const ENVELOPE_DEPTH_MAX = JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA;
 const SHOWN_CHARS_MAX = 64;
 
 /** Answers the body as its type, or refuses it by the first field that does not fit. Compiled once, for the first body: a start
- *  does not wait for schemas that are never asked. */
-export function bodyReader<Schema extends TSchema>(schema: Schema): (body: unknown) => Static<Schema> {
-  let validator: ReturnType<typeof Compile<Schema>> | null = null;
-  return (body) => {
-    validator ??= Compile(schema);
+ *  waits neither for schemas that are never asked nor for their compiler. */
+export function bodyReader<Schema extends TSchema>(schema: Schema): (body: unknown) => Promise<Static<Schema>> {
+  let validator: Validator<Schema> | null = null;
+  return async (body) => {
+    validator ??= (await import("typebox/schema")).Compile(schema);
     if (validator.Check(body)) return body as Static<Schema>;
     if (typeof body !== "object" || body === null || Array.isArray(body)) {
       throw new BadRequest("the body must be a JSON object", { code: "invalid_payload" });

@@ -30,7 +30,7 @@ const readReset = bodyReader(ResetBody);
 
 export function resetRoute({ kernel }: Pick<ManagementWorld, "kernel">): RouteSpec {
   async function reset(request: ApiRequest): Promise<ApiAnswer> {
-    const { reason } = readReset(request.body ?? {});
+    const { reason } = await readReset(request.body ?? {});
     const project_id = await existingProject(kernel, request);
     const agent_id = request.param("agent");
     const key = request.header("idempotency-key");

@@ -28,7 +28,7 @@ export function runtimeRoutes({ kernel, agents }: RuntimeWorld): RouteSpec[] {
   async function runtime(request: ApiRequest): Promise<ApiAnswer> {
     const operation = RUNTIME_OPERATIONS.find((each) => each === request.param("operation"));
     if (operation === undefined) throw new NotFound(`there is no operation ${request.param("operation")}`);
-    const given = readRuntime(request.body);
+    const given = await readRuntime(request.body);
     if (given.target === undefined && TARGETED.has(operation)) {
       throw new BadRequest(`${operation} needs target, the name of an agent`, { details: { field: "target" } });
     }

@@ -53,7 +53,7 @@ interface CallOrder {
 
 export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {
   async function call(request: ApiRequest): Promise<ApiAnswer> {
-    const wanted = readCall(request.body ?? {});
+    const wanted = await readCall(request.body ?? {});
     const project_id = await existingProject(kernel, request);
     const tool_name = request.param("tool");
     const isOurs = tools.isReservedName(tool_name);

@@ -65,7 +65,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
 
   async function enqueue(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = await projectOf(world, request);
-    const order = readTurn(request.body);
+    const order = await readTurn(request.body);
     if ((order.agent === undefined) === (order.agent_id === undefined)) {
       throw new BadRequest("give agent (a name) or agent_id, one of the two", { details: { field: "agent" } });
     }
@@ -166,7 +166,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
   }
 
   async function stop(request: ApiRequest): Promise<ApiAnswer> {
-    const { reason } = readStop(request.body ?? {});
+    const { reason } = await readStop(request.body ?? {});
     const order = { project_id: request.param("project"), agent_turn_id: request.param("turn") };
     const outcome = await kernel.stopTurn({ ...order, ...(reason === undefined ? {} : { reason }) });
     if (outcome.outcome === "rejected") {

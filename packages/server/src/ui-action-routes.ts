@@ -49,7 +49,7 @@ const readAction = bodyReader(ActionWanted);
 
 export function uiActionRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {
   async function send(request: ApiRequest): Promise<ApiAnswer> {
-    const { wait_seconds = WAIT_SECONDS_MAX, channel_id = CHANNEL_DEFAULT, ...wanted } = readAction(request.body);
+    const { wait_seconds = WAIT_SECONDS_MAX, channel_id = CHANNEL_DEFAULT, ...wanted } = await readAction(request.body);
     const project_id = await existingProject(kernel, request);
     if (ports.uiActions === undefined) throw errorOf("not_implemented", "this process takes no UI actions");
     const { uiActions } = ports;
