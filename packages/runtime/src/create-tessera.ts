@@ -6,8 +6,8 @@
 //
 //   T1. What is asked for is durable before it is answered: a program that is killed and opens the same store again finds
 //       its turns by their ids, and they go on.
-//   T2. Nothing of the program is taken: no signal handlers, no listeners for uncaught failures (but for `reportStrays`,
-//       which asks for them), no exit (but for `hangMs`, which asks for one), and the log goes where the program says.
+//   T2. Nothing of the program is taken: no signal handlers, no exit (but for `hangMs`, which asks for one), and the log goes
+//       where the program says. The listeners for failures that tools leave behind leave the program's own as they are.
 //   T3. What counts is what the program says: TESSERA_ variables and a bundle's settings are the command's.
 //   T4. With a directory the API is served on a free port of loopback, because a directory has one holder (holder.ts, D1).
 //   T5. Once `close` was asked for, nothing new can be asked. Waits that are under way go on through the grace; what has not
@@ -48,9 +48,10 @@ export interface TesseraOptions
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Takes each line of the log, which is JSON; default: stderr. */
   readonly log?: (line: string) => void;
-  /** Failures that tools and extensions leave behind (a promise that nobody awaits, a throw in a timer) are written to the
-   *  log and do not end the process. Needs listeners on the process, which leave the program's own failures as they are. */
-  readonly reportStrays?: boolean;
+  /** Failures that tools and extensions leave behind (a promise that is not awaited, a throw in a timer) are written to the
+   *  log and do not end the process. The listeners that this needs leave the program's own failures as they are, and go with
+   *  `close`. false: no listeners, and such a failure ends the process. */
+  readonly reportStrays?: boolean | undefined;
   /** The embedded database broke: the program should end, and a new start recovers. */
   readonly onFatal?: (error: Error) => void;
 }
@@ -199,7 +200,7 @@ export async function createTessera(options: TesseraOptions = {}): Promise<Tesse
   const { project = PROJECT_DEFAULT, roles = ROLES_DEFAULT, api, env = process.env } = options;
   const log = openLog(options.log ?? ((line) => void process.stderr.write(line)));
   const { models, agents, swarms } = options;
-  const stopReporting = options.reportStrays === true ? reportStrayFailures(process) : () => undefined;
+  const stopReporting = options.reportStrays === false ? () => undefined : reportStrayFailures(process);
   const opened = await openProcess({
     ...options,
     roles: typeof api === "object" ? [...roles, "api"] : roles,

@@ -3,8 +3,7 @@
 //   S1. One that was made in code of others (tool's foreign-code.ts) is told under its name, and the process goes on.
 //   S2. Every other one ends the process as Node does it where nobody listens: it is ours or that of the program around us.
 //       Listeners of that program come first; where it has some, they decide alone.
-//   S3. Only a process that is Tessera's listens by itself. A program that uses createTessera has to ask for it, because a
-//       listener changes what Node does for the whole process.
+//   S3. A program that uses createTessera can do without (`reportStrays: false`), because the process is its own.
 
 import type { EventEmitter } from "node:events";
 import { foreignCode, runOwn } from "@tessera/tool/run";
