@@ -18,7 +18,7 @@ import { defineConfig } from "vitest/config";
 
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, "node_modules/.cache/compiled"); // V1
 
-const SERVERS = ["packages/testkit/src/global-setup.ts"];
+const SERVERS = ["packages/testkit/src/servers/global-setup.ts"];
 const INSTALLATION = ["tests/package/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
 const SHORT_LIVED_CHILDREN = {

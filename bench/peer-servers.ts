@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { freePort } from "../packages/testkit/src/free-port.ts";
-import { ServerProcess } from "../packages/testkit/src/server-process.ts";
+import { freePort } from "../packages/testkit/src/servers/free-port.ts";
+import { ServerProcess } from "../packages/testkit/src/servers/server-process.ts";
 import { waitFor } from "../packages/testkit/src/wait-for.ts";
 import type { OwnServer } from "./servers.ts";
 

@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { hasProgram } from "../packages/testkit/src/server-binaries.ts";
+import { hasProgram } from "../packages/testkit/src/servers/server-binaries.ts";
 import { startRedis, startRestate } from "./peer-servers.ts";
 import { PEER_WORKS } from "./peer-works.ts";
 import { readCommandLine, runSuite, USAGE } from "./run-suite.ts";

@@ -2,7 +2,7 @@
 
 import { cpus, loadavg, totalmem } from "node:os";
 import { pgliteVersion } from "@tessera/engines/pglite";
-import { natsVersion, postgresVersion } from "../packages/testkit/src/server-binaries.ts";
+import { natsVersion, postgresVersion } from "../packages/testkit/src/servers/server-binaries.ts";
 import type { Spread } from "./statistics.ts";
 import type { Judged } from "./targets.ts";
 

@@ -28,9 +28,9 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "packages/testkit/",
     "packages/engines/src/pglite/snapshot-cache.ts",
     // An isolated child is a process of its own: it cleans its environment and ends with its parent.
-    "packages/executor/src/placements/isolated-child.ts",
+    "packages/executor/src/placements/isolated/isolated-child.ts",
   ],
-  "process.exit": ["packages/cli/", "packages/testkit/", "packages/executor/src/placements/isolated-child.ts"],
+  "process.exit": ["packages/cli/", "packages/testkit/", "packages/executor/src/placements/isolated/isolated-child.ts"],
   "Date.now": ["packages/engines/", "packages/testkit/"],
   "Math.random": ["packages/engines/", "packages/testkit/", "packages/client/src/timers.ts"],
   randomUUID: ["packages/engines/", "packages/testkit/"],
@@ -40,15 +40,15 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "packages/engines/",
     "packages/testkit/",
     // Threads that watch what the rest of their process cannot see.
-    "packages/executor/src/placements/isolated-watchdog.ts",
+    "packages/executor/src/placements/isolated/isolated-watchdog.ts",
     "packages/runtime/src/hangs/hang-thread.ts",
-    "packages/cli/src/launcher-watch.ts",
+    "packages/cli/src/connect/launcher-watch.ts",
   ],
   "performance.now": ["packages/engines/", "packages/testkit/"],
   "performance.timeOrigin": ["packages/runtime/src/doctor/check.ts"],
   "process.hrtime": [],
   // Where the clock knows no time of the database's: for people to read, compared with nothing.
-  "new Date()": ["packages/engines/", "packages/testkit/", "packages/kernel/src/shown-time.ts"],
+  "new Date()": ["packages/engines/", "packages/testkit/", "packages/kernel/src/waiting/shown-time.ts"],
   "Temporal.Now": [],
   "timers/promises": ["packages/engines/", "packages/testkit/"],
   // Commands and checks that wait for another process, outside of any run.
@@ -57,32 +57,32 @@ export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
     "packages/engines/",
     "packages/testkit/",
     // The simulated scheduler waits for turns of the event loop (its S2).
-    "packages/kernel/src/batcher.ts",
+    "packages/kernel/src/batching/batcher.ts",
     "packages/executor/src/placements/",
   ],
   randomBytes: [
     "packages/engines/",
     "packages/testkit/",
-    "packages/runtime/src/local-key.ts",
-    "packages/kernel/src/api-key-port.ts",
-    "packages/server/src/agent-routes.ts",
+    "packages/runtime/src/api/local-key.ts",
+    "packages/kernel/src/moves/api-key-port.ts",
+    "packages/server/src/agents/agent-routes.ts",
     "packages/server/src/open-server.ts",
-    "packages/server/src/project-routes.ts",
+    "packages/server/src/projects/project-routes.ts",
   ],
   randomInt: ["packages/testkit/src/seeded-ids.ts"],
   getRandomValues: [],
 };
 
-/** The only places that write to a terminal. Commands print through the gate (packages/cli/src/printing-gate.ts). */
+/** The only places that write to a terminal. Commands print through the gate (packages/cli/src/output/printing-gate.ts). */
 export const OUTPUT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   // Before there is a Node that could load the gate; it escapes what it prints itself.
   "process.stdout": ["packages/cli/bin/tessera.js"],
-  // The log of an embedded Tessera, which escapes its lines (packages/runtime/src/open-log.ts).
+  // The log of an embedded Tessera, which escapes its lines (packages/runtime/src/process/open-log.ts).
   "process.stderr": ["packages/cli/bin/tessera.js", "packages/runtime/src/create-tessera.ts"],
   // A function of the logger that tools get has its name.
   console: ["packages/tool/src/run/call-logger.ts"],
   "/dev/tty": [],
-  "as Printed": ["packages/cli/src/printing-gate.ts"],
+  "as Printed": ["packages/cli/src/output/printing-gate.ts"],
 };
 
 /** The time of a function is its parameter `at`; the server's clock stands in where nobody gives one. Chance is for ids and

@@ -9,7 +9,7 @@ import {
   installServers,
   natsVersion,
   postgresVersion,
-} from "../packages/testkit/src/server-binaries.ts";
+} from "../packages/testkit/src/servers/server-binaries.ts";
 
 const given = { postgres: process.env.TESSERA_TEST_POSTGRES_URL, nats: process.env.TESSERA_TEST_NATS_URL };
 

@@ -8,7 +8,7 @@
 import { join, relative } from "node:path";
 import { parseArgs } from "node:util";
 import { visibleText } from "@tessera/protocol";
-import { endWithLauncher } from "../packages/cli/src/launcher-watch.ts";
+import { endWithLauncher } from "../packages/cli/src/connect/launcher-watch.ts";
 import { PROCESSES, type ProcessName, startTopology, type Topology } from "./topology/start-topology.ts";
 
 const USAGE = `usage: npm run topology -- [--bundle DIR] [--dir DIR] [--port NUMBER] [--json]

@@ -2,7 +2,7 @@
 
 import { Agent, request } from "node:http";
 import * as restate from "@restatedev/restate-sdk";
-import { freePort } from "../../packages/testkit/src/free-port.ts";
+import { freePort } from "../../packages/testkit/src/servers/free-port.ts";
 import { answerQuestions, flags, needed, role, startSecond } from "../programs/program.ts";
 import { measurePeer } from "./peer-load.mjs";
 

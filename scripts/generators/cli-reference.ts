@@ -2,8 +2,8 @@
 
 import type { Argument, Command, Option } from "commander";
 import type { EXIT } from "../../packages/cli/src/exit-codes.ts";
-import { JSON_SHAPES, JSON_TYPES, type JsonSchema } from "../../packages/cli/src/json-shapes.ts";
-import type { Text } from "../../packages/cli/src/printing-gate.ts";
+import { JSON_SHAPES, JSON_TYPES, type JsonSchema } from "../../packages/cli/src/output/json-shapes.ts";
+import type { Text } from "../../packages/cli/src/output/printing-gate.ts";
 import { readApiDocument } from "./api-document.ts";
 import { code, type Generator, NOTICE, table } from "./generator.ts";
 import { type TypeWorld, typeBlock, typeOf } from "./schema-type.ts";
@@ -29,7 +29,7 @@ const API_TYPES: readonly string[] = Object.keys(readApiDocument().components?.s
 
 async function cliPage(): Promise<string> {
   const { createProgram } = await import("../../packages/cli/src/program.ts");
-  const { printed } = await import("../../packages/cli/src/printing-gate.ts");
+  const { printed } = await import("../../packages/cli/src/output/printing-gate.ts");
   const { EXIT: codes } = await import("../../packages/cli/src/exit-codes.ts");
   const written: string[] = [];
   const out = (text: Text) => void written.push(printed(text));

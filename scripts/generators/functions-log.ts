@@ -5,7 +5,7 @@
 
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { FUNCTIONS_DIGEST, loggedDigests } from "../../packages/kernel/src/functions-level.ts";
+import { FUNCTIONS_DIGEST, loggedDigests } from "../../packages/kernel/src/store/functions-level.ts";
 import type { Generator } from "./generator.ts";
 
 const PATH = "packages/kernel/sql/functions.log";

@@ -7,10 +7,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { freePort } from "../../packages/testkit/src/free-port.ts";
-import { greets } from "../../packages/testkit/src/nats-server.ts";
-import { findNats } from "../../packages/testkit/src/server-binaries.ts";
-import { ServerProcess } from "../../packages/testkit/src/server-process.ts";
+import { freePort } from "../../packages/testkit/src/servers/free-port.ts";
+import { greets } from "../../packages/testkit/src/servers/nats-server.ts";
+import { findNats } from "../../packages/testkit/src/servers/server-binaries.ts";
+import { ServerProcess } from "../../packages/testkit/src/servers/server-process.ts";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
 
 export const NATS_CONF = join(import.meta.dirname, "../../deploy/nats.conf");

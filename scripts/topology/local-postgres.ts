@@ -8,8 +8,8 @@ import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { chmodSync, existsSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { type PostgresServer, startPostgres } from "../../packages/testkit/src/postgres-server.ts";
-import { findPostgres, postgresUser } from "../../packages/testkit/src/server-binaries.ts";
+import { type PostgresServer, startPostgres } from "../../packages/testkit/src/servers/postgres-server.ts";
+import { findPostgres, postgresUser } from "../../packages/testkit/src/servers/server-binaries.ts";
 import { TESSERA } from "./role-process.ts";
 
 const DEPLOY = join(import.meta.dirname, "../../deploy");

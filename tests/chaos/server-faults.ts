@@ -4,7 +4,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
-import type { PostgresServer } from "../../packages/testkit/src/postgres-server.ts";
+import type { PostgresServer } from "../../packages/testkit/src/servers/postgres-server.ts";
 import { waitFor } from "../../packages/testkit/src/wait-for.ts";
 import type { LocalNats } from "../../scripts/topology/local-nats.ts";
 import { isAlive, isStopped } from "../crash/process-state.ts";

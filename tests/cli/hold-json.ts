@@ -4,7 +4,7 @@
 
 import Type from "typebox";
 import { Compile, type Validator } from "typebox/compile";
-import { JSON_SHAPES, JSON_TYPES, type JsonSchema } from "../../packages/cli/src/json-shapes.ts";
+import { JSON_SHAPES, JSON_TYPES, type JsonSchema } from "../../packages/cli/src/output/json-shapes.ts";
 import { readApiDocument } from "../../scripts/generators/api-document.ts";
 import type { Ran } from "./run-tessera.ts";
 

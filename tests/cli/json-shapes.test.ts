@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { JSON_SHAPES } from "../../packages/cli/src/json-shapes.ts";
+import { JSON_SHAPES } from "../../packages/cli/src/output/json-shapes.ts";
 import { createProgram } from "../../packages/cli/src/program.ts";
 import { commandOf, holdJson } from "./hold-json.ts";
 import { runHere } from "./run-here.ts";

@@ -18,7 +18,7 @@ import { expect } from "vitest";
 import { ApiError } from "../../packages/client/src/api-error.ts";
 import { readApiKey, readBaseUrl } from "../../packages/client/src/base-url.ts";
 import { createSseParser } from "../../packages/client/src/sse-parser.ts";
-import { createPageCursors } from "../../packages/server/src/page-cursor.ts";
+import { createPageCursors } from "../../packages/server/src/routing/page-cursor.ts";
 import { damagedBytes, damagedText } from "./damaged-text.ts";
 import { damagedJsonText, damagedValue } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, ask, fuzzSuite, workedMs } from "./fuzz-run.ts";

@@ -1,7 +1,7 @@
 // Walks every source file and compares its imports with scripts/layers.ts, so that no lint setting can open the door.
 
 import { readdirSync, readFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
 import { AMBIENT_ALLOWED, AMBIENT_SQL, LAYERS, OUTPUT_ALLOWED, PORTS_ONLY } from "../../scripts/layers.ts";
 
@@ -46,6 +46,15 @@ function importsOf(source: string): string[] {
 function layerOf(specifier: string): string | null {
   return /^@tessera\/([a-z]+)/.exec(specifier)?.[1] ?? null;
 }
+
+/** A folder with more has several rooms in it (CONTRIBUTING.md). */
+const FILES_PER_FOLDER_MAX = 30;
+
+it("no folder of sources has more files of its own than a reader looks through", () => {
+  const folders = Map.groupBy(sources, ({ path }) => dirname(path));
+  const crowded = [...folders].filter(([, files]) => files.length > FILES_PER_FOLDER_MAX);
+  expect(crowded.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
+});
 
 describe("the layers", () => {
   it("know every package that exists", () => {

@@ -6,8 +6,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { ISOLATED_LIMITS } from "../../packages/executor/src/placements/isolated-limits.ts";
-import { hasProgram } from "../../packages/testkit/src/server-binaries.ts";
+import { ISOLATED_LIMITS } from "../../packages/executor/src/placements/isolated/isolated-limits.ts";
+import { hasProgram } from "../../packages/testkit/src/servers/server-binaries.ts";
 import { ROOT } from "../cli/run-tessera.ts";
 
 interface Service {

@@ -1,6 +1,6 @@
 // Every gate through which somebody else's JSON or YAML comes in, with what poisons prototypes and what explodes. The gates
 // inside a store have the same inputs in packages/kernel/test/report-codes.test.ts and request-gate.test.ts, those of the API in
-// packages/server/src/http-edge.test.ts and registry.test.ts.
+// packages/server/src/http/http-edge.test.ts and registry.test.ts.
 //
 //   P1. A poisoned input is refused by its code, and after each one a fresh object has nothing that it did not have before.
 //   P2. `constructor` and `prototype` are ordinary keys: they may pass, as data of their own object.
@@ -21,7 +21,7 @@ import { defineTool } from "@tessera/tool";
 import { checkParameters, compileParameters, planCalls, ToolRegistry } from "@tessera/tool/catalog";
 import { parseToolUpload, readYaml } from "@tessera/tool/resources";
 import { afterEach, describe, expect, it } from "vitest";
-import { createFrameReader } from "../../packages/executor/src/placements/frames.ts";
+import { createFrameReader } from "../../packages/executor/src/placements/isolated/frames.ts";
 
 const CPU_MS_MAX = 1_000;
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -4,8 +4,8 @@
 //   T1. Both listeners hear their own project, so that silence means something.
 //   T2. After the deletion every column of every row is searched, not only those that are called project_id.
 //
-// Every route with another tenant's ids: packages/server/src/isolation.test.ts. Every route with another tenant's key:
-// packages/server/src/rights.test.ts. Rows left by every kind of work: packages/kernel/test/projects.test.ts.
+// Every route with another tenant's ids: packages/server/src/access/isolation.test.ts. Every route with another tenant's key:
+// packages/server/src/access/rights.test.ts. Rows left by every kind of work: packages/kernel/test/resources/projects.test.ts.
 
 import { type TestEngine, waitFor } from "@tessera/testkit";
 import { defineTool, ToolError } from "@tessera/tool";

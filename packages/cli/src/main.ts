@@ -5,10 +5,10 @@
 //   M2. Once the command is done, everything of ours is closed. What a library or code of a bundle left open (a socket that
 //       nobody answers on, a timer) does not keep the process.
 
+import { endWithLauncher } from "./connect/launcher-watch.ts";
 import { EXIT } from "./exit-codes.ts";
-import { endWithLauncher } from "./launcher-watch.ts";
-import { gated } from "./printing-gate.ts";
-import { processTerminal } from "./process-terminal.ts";
+import { gated } from "./output/printing-gate.ts";
+import { processTerminal } from "./output/process-terminal.ts";
 import { runCli, tellFailure } from "./run-cli.ts";
 
 /** Node's own, for a process in which nothing is left to happen although something is awaited. */

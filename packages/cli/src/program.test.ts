@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { expect, it } from "vitest";
 import { EXIT } from "./exit-codes.ts";
-import { printed, type Text } from "./printing-gate.ts";
+import { printed, type Text } from "./output/printing-gate.ts";
 import { createProgram } from "./program.ts";
 
 const COLUMNS = 80;

@@ -4,21 +4,21 @@
 
 import { BadRequest, isId, VERSION } from "@tessera/protocol";
 import { Command } from "commander";
+import { addChatCommand } from "./chat/program-chat.ts";
+import type { MigrateFlags } from "./commands/migrate-command.ts";
+import { addDoctorCommand } from "./commands/program-doctor.ts";
+import { addKeyCommands } from "./commands/program-keys.ts";
+import { addRunCommand } from "./commands/program-run.ts";
+import { addDevCommand, addStartCommand } from "./commands/program-start.ts";
+import { addToolCommands } from "./commands/program-tools.ts";
+import { addAgentCommands, addCardCommands, addTurnCommands } from "./commands/program-turns.ts";
+import { addValidateCommand } from "./commands/program-validate.ts";
+import type { VerifyFlags } from "./commands/verify-command.ts";
+import { addCompletionCommand } from "./completion/program-completion.ts";
 import type { ExitCode } from "./exit-codes.ts";
-import { addServerFlags, addStoreFlags } from "./flags.ts";
-import type { MigrateFlags } from "./migrate-command.ts";
-import type { Terminal } from "./printing-gate.ts";
-import { addChatCommand } from "./program-chat.ts";
-import { addCompletionCommand } from "./program-completion.ts";
-import { addDoctorCommand } from "./program-doctor.ts";
-import { addInitCommand } from "./program-init.ts";
-import { addKeyCommands } from "./program-keys.ts";
-import { addRunCommand } from "./program-run.ts";
-import { addDevCommand, addStartCommand } from "./program-start.ts";
-import { addToolCommands } from "./program-tools.ts";
-import { addAgentCommands, addCardCommands, addTurnCommands } from "./program-turns.ts";
-import { addValidateCommand } from "./program-validate.ts";
-import type { VerifyFlags } from "./verify-command.ts";
+import { addServerFlags, addStoreFlags } from "./flags/flags.ts";
+import { addInitCommand } from "./init/program-init.ts";
+import type { Terminal } from "./output/printing-gate.ts";
 
 /** What a group of commands is built on. */
 export interface ProgramParts {
@@ -106,7 +106,7 @@ function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {
     .option("--allow-older-functions", "put the functions of this build over those of a newer one")
     .addHelpText("after", MIGRATE_HELP)
     .action(async (flags: MigrateFlags) => {
-      const { migrateCommand } = await import("./migrate-command.ts"); // P1
+      const { migrateCommand } = await import("./commands/migrate-command.ts"); // P1
       onExit(await migrateCommand(flags, terminal));
     });
 
@@ -115,7 +115,7 @@ function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {
     .option("--drained", "nothing is under way: check liveness, too")
     .addHelpText("after", VERIFY_HELP)
     .action(async (flags: VerifyFlags) => {
-      const { verifyCommand } = await import("./verify-command.ts");
+      const { verifyCommand } = await import("./commands/verify-command.ts");
       onExit(await verifyCommand(flags, terminal));
     });
 }

@@ -1,9 +1,9 @@
 import { VERSION } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
-import { migrateText } from "./migrate-command.ts";
-import { printed as printedText } from "./printing-gate.ts";
+import { migrateText } from "./commands/migrate-command.ts";
+import { verifyText } from "./commands/verify-command.ts";
+import { printed as printedText } from "./output/printing-gate.ts";
 import { runCli } from "./run-cli.ts";
-import { verifyText } from "./verify-command.ts";
 
 async function run(...args: string[]) {
   const printed = { out: "", err: "" };

@@ -5,10 +5,10 @@
 
 import { CommanderError } from "commander";
 import { EXIT, type ExitCode } from "./exit-codes.ts";
-import type { Failure } from "./failure.ts";
-import { gated, labelled, type ProcessTerminal, sentence, type Terminal } from "./printing-gate.ts";
+import type { Failure } from "./output/failure.ts";
+import { gated, labelled, type ProcessTerminal, sentence, type Terminal } from "./output/printing-gate.ts";
+import { redact } from "./output/redact.ts";
 import { createProgram, helpFor } from "./program.ts";
-import { redact } from "./redact.ts";
 
 export async function runCli(args: readonly string[], given: ProcessTerminal): Promise<ExitCode> {
   const isJson = args.includes("--json");
@@ -27,7 +27,7 @@ export async function runCli(args: readonly string[], given: ProcessTerminal): P
   } catch (error) {
     const help = helpFor(program, args);
     if (error instanceof CommanderError) return afterParser(error, { isJson, help }, terminal);
-    const { describeFailure } = await import("./failure.ts");
+    const { describeFailure } = await import("./output/failure.ts");
     const failure = describeFailure(error, help);
     tellFailure(failure, isJson, terminal);
     return failure.exitCode;

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 
 const FOLDER = import.meta.dirname;
-const PROTOCOL = "../../protocol/src";
+const PROTOCOL = "../../protocol/src/errors";
 const own = readdirSync(FOLDER).filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"));
 const sources = [...own, `${PROTOCOL}/errors.ts`, `${PROTOCOL}/error-catalogue.ts`];
 const textOf = (name: string) => readFileSync(join(FOLDER, name), "utf8");

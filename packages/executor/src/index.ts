@@ -45,7 +45,7 @@ export {
   type IsolatedHost,
   type IsolatedHostOptions,
   type ModuleVersion,
-} from "./placements/isolated-host.ts";
+} from "./placements/isolated/isolated-host.ts";
 export { createToolRunner, type HostToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
 export { startToolService, type ToolServiceOptions } from "./service/tool-service.ts";
 export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";

@@ -9,7 +9,7 @@ import { type RegisteredTool, toolPolicy } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
 import { credentialGrants } from "../src/openapi/credential-grants.ts";
 import { createOpenApiHost, type OpenApiHostOptions } from "../src/openapi/host.ts";
-import { createIsolatedHost } from "../src/placements/isolated-host.ts";
+import { createIsolatedHost } from "../src/placements/isolated/isolated-host.ts";
 import { createToolRunner } from "../src/placements/tool-runner.ts";
 import { openWorkspaces } from "../src/workspace/workspaces.ts";
 import { invocationForTest } from "./invocation.ts";

@@ -4,7 +4,7 @@
 
 import { once } from "node:events";
 import { systemClock } from "@tessera/engines/system";
-import { spawnChild } from "../src/placements/spawn-child.ts";
+import { spawnChild } from "../src/placements/isolated/spawn-child.ts";
 import type { ShellStatus } from "../src/shell/probe.ts";
 import { startBench } from "./builtin-bench.ts";
 

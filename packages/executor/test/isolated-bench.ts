@@ -13,7 +13,7 @@ import {
   type IsolatedCall,
   type IsolatedHost,
   type IsolatedHostOptions,
-} from "../src/placements/isolated-host.ts";
+} from "../src/placements/isolated/isolated-host.ts";
 import { contentOfEnd } from "../src/placements/run-end.ts";
 import { NO_SECRETS } from "../src/secrets/secret-mask.ts";
 import { invocationForTest } from "./invocation.ts";

@@ -9,7 +9,9 @@
 //   migrate        brings a store to this build's schema
 //   verifyStore    the invariants, as queries that must find nothing
 
-export type { Announcer } from "./announcer.ts";
+export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
+export type { Announcer } from "./messages/announcer.ts";
+export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages/messages.ts";
 export {
   API_KEY_ROLES,
   type ApiKeyIdentity,
@@ -17,8 +19,7 @@ export {
   type ApiKeyRequest,
   type ApiKeyRole,
   type CreatedApiKey,
-} from "./api-key-port.ts";
-export { askPatiently } from "./ask-patiently.ts";
+} from "./moves/api-key-port.ts";
 export type {
   BatchDispatch,
   BatchDispatchOutcome,
@@ -26,53 +27,21 @@ export type {
   BatchPort,
   DueBatch,
   DueTask,
-} from "./batch-port.ts";
-export { type CallLease, holdLease } from "./call-lease.ts";
-export {
-  createDoctorReads,
-  type DoctorReads,
-  type LivingKey,
-  type RoleRights,
-  type ServerFacts,
-  type UnclaimedCalls,
-} from "./doctor-reads.ts";
-export type { ExecutorPort } from "./executor-port.ts";
-export { FUNCTIONS_LEVEL, functionsAge, type InstalledFunctions } from "./functions-level.ts";
-export { type AtWork, type HangNote, noteHang, unwatched, type WhileAtWork } from "./hangs.ts";
-export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
-export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages.ts";
-export {
-  checkSchema,
-  MIGRATED_COPY,
-  MIGRATIONS,
-  type MigrateOptions,
-  type MigrateResult,
-  migrate,
-  outdatedBy,
-  prepareCopies,
-  SCHEMA_DIGEST,
-  SCHEMA_VERSION,
-  storeIdOf,
-  unusableFunctions,
-} from "./migrate.ts";
-export type * from "./outcomes.ts";
-export { pause } from "./pause.ts";
-export * from "./ports.ts";
-export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./profile-port.ts";
-export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./project-port.ts";
-export type { AgentFilter, CardDocument, EventRow, FailureRow, ProfileRow, Reads, TurnPlace } from "./reads.ts";
-export { LATE_CODES } from "./refused-commands.ts";
+} from "./moves/batch-port.ts";
+export type { ExecutorPort } from "./moves/executor-port.ts";
+export type * from "./moves/outcomes.ts";
+export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./moves/profile-port.ts";
+export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./moves/project-port.ts";
 export {
   type AgentRecord,
   type RegistryPort,
   type ToolDefinition,
   type ToolExpectation,
   toolDigest,
-} from "./registry-port.ts";
-export { type Repetition, repeatEvery } from "./repeat-every.ts";
-export { type PatientReport, reportPatiently } from "./report-patiently.ts";
-export { type ClaimedCall, type CommandService, type ServeCommandsOptions, serveCommands } from "./serve-commands.ts";
-export { shownTime } from "./shown-time.ts";
+} from "./moves/registry-port.ts";
+export type { TurnPort } from "./moves/turn-port.ts";
+export * from "./ports.ts";
+export type { AgentFilter, CardDocument, EventRow, FailureRow, ProfileRow, Reads, TurnPlace } from "./reads/reads.ts";
 export type {
   ActivityReport,
   EdgePlace,
@@ -87,15 +56,57 @@ export type {
   StepPage,
   StepRow,
   TimelineRow,
-} from "./state-reads.ts";
-export { isStorageError, type StorageCode, storageCodeOf } from "./storage-code.ts";
-export { isReadOnly, probeWrite } from "./store-writes.ts";
-export { NO_WATCHDOG, type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./sweeper.ts";
-export { type TurnBell, turnBell } from "./turn-bell.ts";
-export type { TurnPort } from "./turn-port.ts";
-export { type TurnWatch, watchTurn } from "./turn-watch.ts";
-export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./verify.ts";
-export { type CallEnd, type CallPort, type WorkedCall, type WorkOnCallOptions, workOnCall } from "./work-on-call.ts";
-export { WorkSlots } from "./work-slots.ts";
-export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work-source.ts";
-export { keepWorkerAlive, type WorkerLease } from "./worker-lease.ts";
+} from "./reads/state-reads.ts";
+export { type AtWork, type HangNote, noteHang, unwatched, type WhileAtWork } from "./recovery/hangs.ts";
+export { NO_WATCHDOG, type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./recovery/sweeper.ts";
+export { keepWorkerAlive, type WorkerLease } from "./recovery/worker-lease.ts";
+export {
+  createDoctorReads,
+  type DoctorReads,
+  type LivingKey,
+  type RoleRights,
+  type ServerFacts,
+  type UnclaimedCalls,
+} from "./store/doctor-reads.ts";
+export { FUNCTIONS_LEVEL, functionsAge, type InstalledFunctions } from "./store/functions-level.ts";
+export {
+  checkSchema,
+  MIGRATED_COPY,
+  MIGRATIONS,
+  type MigrateOptions,
+  type MigrateResult,
+  migrate,
+  outdatedBy,
+  prepareCopies,
+  SCHEMA_DIGEST,
+  SCHEMA_VERSION,
+  storeIdOf,
+  unusableFunctions,
+} from "./store/migrate.ts";
+export { isStorageError, type StorageCode, storageCodeOf } from "./store/storage-code.ts";
+export { isReadOnly, probeWrite } from "./store/store-writes.ts";
+export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./store/verify.ts";
+export { pause } from "./waiting/pause.ts";
+export { type Repetition, repeatEvery } from "./waiting/repeat-every.ts";
+export { shownTime } from "./waiting/shown-time.ts";
+export { type TurnBell, turnBell } from "./waiting/turn-bell.ts";
+export { type TurnWatch, watchTurn } from "./waiting/turn-watch.ts";
+export { askPatiently } from "./work/ask-patiently.ts";
+export { type CallLease, holdLease } from "./work/call-lease.ts";
+export { LATE_CODES } from "./work/refused-commands.ts";
+export { type PatientReport, reportPatiently } from "./work/report-patiently.ts";
+export {
+  type ClaimedCall,
+  type CommandService,
+  type ServeCommandsOptions,
+  serveCommands,
+} from "./work/serve-commands.ts";
+export {
+  type CallEnd,
+  type CallPort,
+  type WorkedCall,
+  type WorkOnCallOptions,
+  workOnCall,
+} from "./work/work-on-call.ts";
+export { WorkSlots } from "./work/work-slots.ts";
+export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work/work-source.ts";

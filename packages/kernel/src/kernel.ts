@@ -1,23 +1,23 @@
 // The kernel: the typed client of l0, composed over its ports. Every durable transition goes through here or straight
 // into the same SQL functions; nothing else writes.
 
-import { type Announcer, createAnnouncer } from "./announcer.ts";
-import { type ApiKeyPort, createApiKeyPort } from "./api-key-port.ts";
-import { type BatchPort, createBatchPort } from "./batch-port.ts";
-import { Slots } from "./batcher.ts";
-import { createExecutorPort, type ExecutorPort } from "./executor-port.ts";
-import { commandMessage, wakeMessage } from "./messages.ts";
-import type { Command, Wake } from "./outcomes.ts";
+import { Slots } from "./batching/batcher.ts";
+import { moment, runOnce } from "./batching/transitions.ts";
+import { type Announcer, createAnnouncer } from "./messages/announcer.ts";
+import { commandMessage, wakeMessage } from "./messages/messages.ts";
+import { type ApiKeyPort, createApiKeyPort } from "./moves/api-key-port.ts";
+import { type BatchPort, createBatchPort } from "./moves/batch-port.ts";
+import { createExecutorPort, type ExecutorPort } from "./moves/executor-port.ts";
+import type { Command, Wake } from "./moves/outcomes.ts";
+import { createProfilePort, type ProfilePort } from "./moves/profile-port.ts";
+import { createProjectPort, type ProjectPort } from "./moves/project-port.ts";
+import { createRegistryPort, type RegistryPort } from "./moves/registry-port.ts";
+import { createTurnPort, type TurnPort } from "./moves/turn-port.ts";
 import type { Bus, BusMessage, Clock, Database, Ids, KillPoints } from "./ports.ts";
-import { createProfilePort, type ProfilePort } from "./profile-port.ts";
-import { createProjectPort, type ProjectPort } from "./project-port.ts";
-import { createReads, type Reads } from "./reads.ts";
-import { createRegistryPort, type RegistryPort } from "./registry-port.ts";
-import { createStateReads, type StateReads } from "./state-reads.ts";
-import { createSweep, type Sweep } from "./sweeper.ts";
-import { moment, runOnce } from "./transitions.ts";
-import { createTurnPort, type TurnPort } from "./turn-port.ts";
-import type { WorkRole } from "./work-source.ts";
+import { createReads, type Reads } from "./reads/reads.ts";
+import { createStateReads, type StateReads } from "./reads/state-reads.ts";
+import { createSweep, type Sweep } from "./recovery/sweeper.ts";
+import type { WorkRole } from "./work/work-source.ts";
 
 export interface KernelOptions {
   readonly database: Database;

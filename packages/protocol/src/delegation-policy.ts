@@ -6,7 +6,7 @@
 //   D3. For a tool's code every policy that is given has to allow: its tool's, its agent's, its executor key's. Code from
 //       outside needs at least one that is given; code of the bundle may do without.
 
-import { isJsonObject, type JsonObject } from "./json-value.ts";
+import { isJsonObject, type JsonObject } from "./json/json-value.ts";
 
 export interface DelegationPolicy {
   readonly target_tags: readonly string[];

@@ -5,7 +5,7 @@
 //       as a key, the second as a file name.
 //   I3. Actors (agents and services) may hold dots: `tool.search`, `sys.pmo`. Only ids without dots reach subjects.
 
-import { BadRequest } from "./errors.ts";
+import { BadRequest } from "./errors/errors.ts";
 import { ACTOR_ID_CHARS_MAX, ACTOR_ID_PATTERN, ID_PATTERN, INSTANCE_KEY_PATTERN, TOOL_NAME_PATTERN } from "./limits.ts";
 
 declare const kind: unique symbol;

@@ -25,7 +25,7 @@ export {
   isAfterExecution,
   readCgControl,
   stripCgControl,
-} from "./after-execution.ts";
+} from "./cards/after-execution.ts";
 export {
   buildCallbackPayload,
   CALLBACK_PAYLOAD_FIELDS,
@@ -33,8 +33,8 @@ export {
   type ParsedCallbackPayload,
   parseCallbackPayload,
   parseCallbackPointer,
-} from "./callback-payload.ts";
-export { type CallerFacts, readCallerFacts, readSharedWorkdir, type SharedWorkdir } from "./caller-facts.ts";
+} from "./cards/callback-payload.ts";
+export { type CallerFacts, readCallerFacts, readSharedWorkdir, type SharedWorkdir } from "./cards/caller-facts.ts";
 export {
   CARD_FIELDS,
   CARD_METADATA_KEYS,
@@ -47,7 +47,7 @@ export {
   type ToolCallRef,
   validateCard,
   validateCardContent,
-} from "./card.ts";
+} from "./cards/card.ts";
 export {
   type CardContent,
   CONTENT_KINDS,
@@ -65,33 +65,8 @@ export {
   validateTextContent,
   validateToolCallContent,
   validateToolResultContent,
-} from "./card-content.ts";
-export {
-  buildCommandPayload,
-  COMMAND_FORBIDDEN_FIELDS,
-  COMMAND_PAYLOAD_FIELDS,
-  type CommandPayloadField,
-  type ParsedCommandPayload,
-  parseCommandPayload,
-  type ToolCommandPayload,
-} from "./command-payload.ts";
-export {
-  CGContext,
-  type CGContextInput,
-  type CGSysDict,
-  type LineageMeta,
-  type TracePatch,
-  type TurnRow,
-} from "./context.ts";
-export {
-  CONTROL_FIELDS,
-  type ControlBoundary,
-  type ControlField,
-  isControlField,
-  RESUME_CONTROL_FIELDS,
-  refuseControlFields,
-  withoutControlFields,
-} from "./control-fields.ts";
+} from "./cards/card-content.ts";
+export { buildToolResultContent, type ToolResultInput } from "./cards/tool-result.ts";
 export {
   DELEGATED_OPERATIONS,
   type DelegatedOperation,
@@ -114,7 +89,7 @@ export {
   type ErrorCode,
   isErrorCode,
   type Retry,
-} from "./error-catalogue.ts";
+} from "./errors/error-catalogue.ts";
 export {
   BadRequest,
   Conflict,
@@ -129,33 +104,18 @@ export {
   type TesseraErrorSubclassOptions,
   ToolTimeout,
   UpstreamUnavailable,
-} from "./errors.ts";
+} from "./errors/errors.ts";
 export {
-  buildChunkPayload,
-  type ChunkPayload,
-  STATE_ACTIVITIES,
-  type StateActivity,
-  type StateEventMetadata,
-  type StateEventPayload,
-  type StepEventPayload,
-  type TaskEventPayload,
-  type WakeupPayload,
-} from "./event-payload.ts";
-export {
-  getHeader,
-  getIntegerHeader,
-  HEADERS,
-  type HeaderField,
-  type HeaderName,
-  type Headers,
-  MSG_TYPE_DEFAULT,
-  normalizeHeaders,
-  parseCanonicalInteger,
-  requireHeader,
-  SECRET_HEADERS,
-  SENDER_DEFAULT,
-  withoutSecretHeaders,
-} from "./headers.ts";
+  buildErrorResultFromException,
+  cutMessage,
+  ERROR_SOURCE_DEFAULT,
+  type ErrorObject,
+  type ErrorResult,
+  errorResultBody,
+  type NormalizeErrorOptions,
+  normalizeError,
+  TRUNCATION_MARKER,
+} from "./errors/normalize-error.ts";
 export {
   type AgentId,
   type BatchId,
@@ -179,10 +139,9 @@ export {
   type StepId,
   type TurnId,
 } from "./ids.ts";
-export { buildNatsIngressContext, type Ingress } from "./ingress.ts";
-export { decodeJsonMessage, gateJson, type JsonGateOptions, parseJson } from "./json-gate.ts";
-export { type JsonRefusalKind, jsonPointer } from "./json-refusal.ts";
-export { emptyJsonObject, isJsonObject, type JsonObject, type JsonScalar, type JsonValue } from "./json-value.ts";
+export { decodeJsonMessage, gateJson, type JsonGateOptions, parseJson } from "./json/json-gate.ts";
+export { type JsonRefusalKind, jsonPointer } from "./json/json-refusal.ts";
+export { emptyJsonObject, isJsonObject, type JsonObject, type JsonScalar, type JsonValue } from "./json/json-value.ts";
 export {
   ACTOR_ID_CHARS_MAX,
   ACTOR_ID_PATTERN,
@@ -245,19 +204,59 @@ export {
   UPLOAD_YAML_BYTES_MAX,
   YAML_DEPTH_MAX,
 } from "./limits.ts";
-export { nearestNames, nearName, unknownField } from "./nearest-names.ts";
 export {
-  buildErrorResultFromException,
-  cutMessage,
-  ERROR_SOURCE_DEFAULT,
-  type ErrorObject,
-  type ErrorResult,
-  errorResultBody,
-  type NormalizeErrorOptions,
-  normalizeError,
-  TRUNCATION_MARKER,
-} from "./normalize-error.ts";
-export { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER, SUBPATHS, VERSION } from "./product.ts";
+  buildCommandPayload,
+  COMMAND_FORBIDDEN_FIELDS,
+  COMMAND_PAYLOAD_FIELDS,
+  type CommandPayloadField,
+  type ParsedCommandPayload,
+  parseCommandPayload,
+  type ToolCommandPayload,
+} from "./messages/command-payload.ts";
+export {
+  CGContext,
+  type CGContextInput,
+  type CGSysDict,
+  type LineageMeta,
+  type TracePatch,
+  type TurnRow,
+} from "./messages/context.ts";
+export {
+  CONTROL_FIELDS,
+  type ControlBoundary,
+  type ControlField,
+  isControlField,
+  RESUME_CONTROL_FIELDS,
+  refuseControlFields,
+  withoutControlFields,
+} from "./messages/control-fields.ts";
+export {
+  buildChunkPayload,
+  type ChunkPayload,
+  STATE_ACTIVITIES,
+  type StateActivity,
+  type StateEventMetadata,
+  type StateEventPayload,
+  type StepEventPayload,
+  type TaskEventPayload,
+  type WakeupPayload,
+} from "./messages/event-payload.ts";
+export {
+  getHeader,
+  getIntegerHeader,
+  HEADERS,
+  type HeaderField,
+  type HeaderName,
+  type Headers,
+  MSG_TYPE_DEFAULT,
+  normalizeHeaders,
+  parseCanonicalInteger,
+  requireHeader,
+  SECRET_HEADERS,
+  SENDER_DEFAULT,
+  withoutSecretHeaders,
+} from "./messages/headers.ts";
+export { buildNatsIngressContext, type Ingress } from "./messages/ingress.ts";
 export {
   DEPTH_POLICIES,
   type DepthPolicy,
@@ -266,8 +265,67 @@ export {
   requireDepthAllowed,
   requireSameDepth,
   spawnedDepth,
-} from "./recursion-depth.ts";
-export { type InboxRow, replayInboxRow } from "./replay.ts";
+} from "./messages/recursion-depth.ts";
+export { type InboxRow, replayInboxRow } from "./messages/replay.ts";
+export {
+  batchDurable,
+  durableOfProject,
+  pmoDurable,
+  type StreamSpec,
+  streamsKept,
+  streamsOf,
+  toolDurable,
+  workerDurable,
+} from "./messages/streams.ts";
+export {
+  classifySubject,
+  formatSubject,
+  isToken,
+  matchesPattern,
+  parseSubject,
+  SUBJECT_CATEGORIES,
+  SUBJECT_COMPONENTS,
+  SUBJECT_FAMILIES,
+  SUBJECT_VERSION,
+  SUBJECT_VERSIONS,
+  type SubjectCategory,
+  type SubjectComponent,
+  type SubjectFamily,
+  type SubjectParts,
+  type SubjectVerdict,
+  type SubjectVersion,
+  safeLabel,
+  subjectFamily,
+} from "./messages/subject.ts";
+export {
+  isRenderedFrom,
+  parseTargetSubject,
+  renderTargetSubject,
+  TARGET_SUBJECT_PLACEHOLDERS,
+  type TargetSubject,
+  type TargetSubjectValues,
+  targetSubjectFor,
+} from "./messages/target-subject.ts";
+export { parseToolCommand, type ToolCommand, type ToolCommandMessage } from "./messages/tool-command.ts";
+export {
+  childTraceparent,
+  formatTraceparent,
+  isTraceparent,
+  newTraceparent,
+  normalizeTraceId,
+  parseTraceparent,
+  type ResolvedTrace,
+  resolveTrace,
+  type TraceContext,
+  type TraceIds,
+} from "./messages/trace-context.ts";
+export { normalizeTransport, type Transport, type TransportInput } from "./messages/transport.ts";
+export {
+  liftPayloadIdentity,
+  type V1r3Identity,
+  v1r3PayloadIdentity,
+} from "./messages/v1r3.ts";
+export { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER, SUBPATHS, VERSION } from "./product.ts";
 export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "./session-key.ts";
 export {
   BATCH_MOVES,
@@ -319,65 +377,7 @@ export {
   WAKEUP_REASONS,
   type WakeupReason,
 } from "./status.ts";
-export {
-  batchDurable,
-  durableOfProject,
-  pmoDurable,
-  type StreamSpec,
-  streamsKept,
-  streamsOf,
-  toolDurable,
-  workerDurable,
-} from "./streams.ts";
-export {
-  classifySubject,
-  formatSubject,
-  isToken,
-  matchesPattern,
-  parseSubject,
-  SUBJECT_CATEGORIES,
-  SUBJECT_COMPONENTS,
-  SUBJECT_FAMILIES,
-  SUBJECT_VERSION,
-  SUBJECT_VERSIONS,
-  type SubjectCategory,
-  type SubjectComponent,
-  type SubjectFamily,
-  type SubjectParts,
-  type SubjectVerdict,
-  type SubjectVersion,
-  safeLabel,
-  subjectFamily,
-} from "./subject.ts";
-export {
-  isRenderedFrom,
-  parseTargetSubject,
-  renderTargetSubject,
-  TARGET_SUBJECT_PLACEHOLDERS,
-  type TargetSubject,
-  type TargetSubjectValues,
-  targetSubjectFor,
-} from "./target-subject.ts";
-export { parseToolCommand, type ToolCommand, type ToolCommandMessage } from "./tool-command.ts";
-export { buildToolResultContent, type ToolResultInput } from "./tool-result.ts";
-export {
-  childTraceparent,
-  formatTraceparent,
-  isTraceparent,
-  newTraceparent,
-  normalizeTraceId,
-  parseTraceparent,
-  type ResolvedTrace,
-  resolveTrace,
-  type TraceContext,
-  type TraceIds,
-} from "./trace-context.ts";
-export { normalizeTransport, type Transport, type TransportInput } from "./transport.ts";
-export {
-  liftPayloadIdentity,
-  type V1r3Identity,
-  v1r3PayloadIdentity,
-} from "./v1r3.ts";
-export { visibleLine, visibleText } from "./visible-text.ts";
-export { WIRE_SCHEMAS, type WireSchemaDocument, type WireSchemaName } from "./wire-schema.ts";
-export type { JsonSchema } from "./wire-schema-parts.ts";
+export { nearestNames, nearName, unknownField } from "./text/nearest-names.ts";
+export { visibleLine, visibleText } from "./text/visible-text.ts";
+export { WIRE_SCHEMAS, type WireSchemaDocument, type WireSchemaName } from "./wire-schema/wire-schema.ts";
+export type { JsonSchema } from "./wire-schema/wire-schema-parts.ts";

@@ -6,9 +6,9 @@
 //   S2. A key is a legal id. What stands before the hash is for people and decides nothing.
 
 import { createHash } from "node:crypto";
-import { BadRequest } from "./errors.ts";
+import { BadRequest } from "./errors/errors.ts";
 import { ID_CHARS_MAX } from "./limits.ts";
-import { safeLabel } from "./subject.ts";
+import { safeLabel } from "./messages/subject.ts";
 
 /** Whose session it is: a project and an agent. */
 export interface SessionOwner {

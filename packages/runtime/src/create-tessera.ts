@@ -18,14 +18,14 @@ import { errorOf, type FieldSchema } from "@tessera/protocol";
 import type { Health } from "@tessera/server";
 import type { DefinedTool, RegisteredTool, ToolParameters } from "@tessera/tool";
 import { type DeliverableSchema, deliverableSchema, type InferDeliverable } from "@tessera/tool/catalog";
-import { type AskedTurn, awaitTurn, openTurn, type TurnAnswer, type WaitOptions } from "./await-turn.ts";
-import { awaitToolCall, openCall, type ToolCallAnswer } from "./call-tool.ts";
-import type { AgentResources } from "./open-agents.ts";
-import type { Api, ApiOptions } from "./open-api.ts";
-import { openLog } from "./open-log.ts";
-import { openProcess, type Process, type ProcessOptions, type StopOptions } from "./open-process.ts";
+import { type AskedTurn, awaitTurn, openTurn, type TurnAnswer, type WaitOptions } from "./agents/await-turn.ts";
+import type { AgentResources } from "./agents/open-agents.ts";
+import type { Api, ApiOptions } from "./api/open-api.ts";
+import { openLog } from "./process/open-log.ts";
+import { openProcess, type Process, type ProcessOptions, type StopOptions } from "./process/open-process.ts";
+import { reportStrayFailures } from "./process/stray-failures.ts";
 import { ROLES, type Role } from "./roles.ts";
-import { reportStrayFailures } from "./stray-failures.ts";
+import { awaitToolCall, openCall, type ToolCallAnswer } from "./tools/call-tool.ts";
 
 /** What {@link createTessera} takes. Nothing is needed: without `data` and `postgres` the store is in memory, and gone at the
  *  end. */

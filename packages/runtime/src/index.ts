@@ -31,10 +31,10 @@ export type { Health, HealthCheck } from "@tessera/server";
 export { defineTool } from "@tessera/tool";
 export type { InferDeliverable } from "@tessera/tool/catalog";
 export { parseToolUpload } from "@tessera/tool/resources";
-export { API_HOST, API_PORT } from "./api-address.ts";
-export type { AskedTurn, TurnAnswer, TurnError, WaitOptions } from "./await-turn.ts";
-export { awaitToolCall, type CallError, callTool, type ToolCallAnswer } from "./call-tool.ts";
-export { connectExecutor, type ExecutorLink } from "./connect-executor.ts";
+export type { AskedTurn, TurnAnswer, TurnError, WaitOptions } from "./agents/await-turn.ts";
+export { type AgentResources, type Agents, type AgentsOptions, openAgents } from "./agents/open-agents.ts";
+export { API_HOST, API_PORT } from "./api/api-address.ts";
+export { type Api, type ApiOptions, openApi, openSelfApi } from "./api/open-api.ts";
 export {
   type CallOptions,
   createTessera,
@@ -47,15 +47,12 @@ export {
 export type { Check, CheckArea } from "./doctor/check.ts";
 export { type DoctorOptions, runDoctor } from "./doctor/run-doctor.ts";
 export { EXIT_HUNG } from "./hangs/shared.ts";
-export { findHolder, type Holder, reachHolder } from "./holder.ts";
-export { type AgentResources, type Agents, type AgentsOptions, openAgents } from "./open-agents.ts";
-export { type Api, type ApiOptions, openApi, openSelfApi } from "./open-api.ts";
-export { type BusConfiguration, openBus } from "./open-bus.ts";
-export { type Log, openLog } from "./open-log.ts";
-export { type Node, type NodeOptions, openNode } from "./open-node.ts";
-export { openProcess, type Process, type ProcessOptions, type StopOptions } from "./open-process.ts";
-export { type MigrateMode, openStore, type Store, type StoreOptions } from "./open-store.ts";
-export { quietRepeats } from "./quiet-repeats.ts";
+export { type BusConfiguration, openBus } from "./process/open-bus.ts";
+export { type Log, openLog } from "./process/open-log.ts";
+export { type Node, type NodeOptions, openNode } from "./process/open-node.ts";
+export { openProcess, type Process, type ProcessOptions, type StopOptions } from "./process/open-process.ts";
+export { quietRepeats } from "./process/quiet-repeats.ts";
+export { type FailingProcess, reportStrayFailures } from "./process/stray-failures.ts";
 export type { Changes } from "./reload/bundle-changes.ts";
 export { type BundleReload, isBundleFile, type Reloaded } from "./reload/reload-bundle.ts";
 export { type FileWatch, watchFiles } from "./reload/watch-files.ts";
@@ -79,10 +76,19 @@ export {
   type SettingsFile,
   settingsPage,
 } from "./settings/index.ts";
-export type { StorePlace } from "./store-place.ts";
-export { type StoredTool, storeTools } from "./store-tools.ts";
-export { type FailingProcess, reportStrayFailures } from "./stray-failures.ts";
-export { BUILTIN_RESOURCES, OPENAPI_TARGETS, openToolHost, type ToolHost, type ToolHostOptions } from "./tool-host.ts";
-export { type BundleReport, type ValidateOptions, validateBundle } from "./validate-bundle.ts";
-export type { Finding, Severity } from "./validate-finding.ts";
-export { type MigrateResult, type VerifyReport, type Violation, verifyStore } from "./verify-store.ts";
+export { findHolder, type Holder, reachHolder } from "./store/holder.ts";
+export { type MigrateMode, openStore, type Store, type StoreOptions } from "./store/open-store.ts";
+export type { StorePlace } from "./store/store-place.ts";
+export { type StoredTool, storeTools } from "./store/store-tools.ts";
+export { type MigrateResult, type VerifyReport, type Violation, verifyStore } from "./store/verify-store.ts";
+export { awaitToolCall, type CallError, callTool, type ToolCallAnswer } from "./tools/call-tool.ts";
+export { connectExecutor, type ExecutorLink } from "./tools/connect-executor.ts";
+export {
+  BUILTIN_RESOURCES,
+  OPENAPI_TARGETS,
+  openToolHost,
+  type ToolHost,
+  type ToolHostOptions,
+} from "./tools/tool-host.ts";
+export { type BundleReport, type ValidateOptions, validateBundle } from "./validate/validate-bundle.ts";
+export type { Finding, Severity } from "./validate/validate-finding.ts";

@@ -1,7 +1,7 @@
 // What the API asks of the part that knows agents; runtime wires it. Without it the routes that need it answer 501.
 
 import type { ToolDelegationPolicy } from "@tessera/protocol";
-import type { InboundTrace } from "./inbound-trace.ts";
+import type { InboundTrace } from "./http/inbound-trace.ts";
 
 /** A turn that somebody asks for by the name of an agent. */
 export interface TurnOrder extends InboundTrace {

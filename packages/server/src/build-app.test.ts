@@ -1,9 +1,9 @@
 import { SeededIds, VirtualClock } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
 import { buildApp } from "./build-app.ts";
-import { createHostGuard } from "./host-guard.ts";
-import type { RouteSpec } from "./route-spec.ts";
-import { SERVER_LIMITS } from "./server-limits.ts";
+import { createHostGuard } from "./http/host-guard.ts";
+import { SERVER_LIMITS } from "./http/server-limits.ts";
+import type { RouteSpec } from "./routing/route-spec.ts";
 
 function app(routes: readonly RouteSpec[] = []) {
   return buildApp({

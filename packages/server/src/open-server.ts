@@ -7,21 +7,21 @@
 import { randomBytes } from "node:crypto";
 import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
 import type { FastifyInstance } from "fastify";
-import { createAccess } from "./access.ts";
+import { createAccess } from "./access/access.ts";
+import { createAuditNotes } from "./access/audit-notes.ts";
 import type { AgentPorts } from "./agent-ports.ts";
-import { createAuditNotes } from "./audit-notes.ts";
 import { buildApp } from "./build-app.ts";
-import { createClientAddresses } from "./client-address.ts";
-import { createEventFeeds } from "./event-feed.ts";
-import { createHostGuard } from "./host-guard.ts";
-import { createPageCursors } from "./page-cursor.ts";
+import { createEventFeeds } from "./events/event-feed.ts";
+import { createWorkBells } from "./executors/work-bells.ts";
+import { createClientAddresses } from "./http/client-address.ts";
+import { createHostGuard } from "./http/host-guard.ts";
+import { SERVER_LIMITS, type ServerLimits } from "./http/server-limits.ts";
 import type { ProductPorts } from "./product-ports.ts";
-import type { RouteSpec } from "./route-spec.ts";
-import { allRoutes } from "./route-table.ts";
-import { runRoute } from "./run-route.ts";
-import { SERVER_LIMITS, type ServerLimits } from "./server-limits.ts";
-import type { ToolDocuments } from "./tool-documents.ts";
-import { createWorkBells } from "./work-bells.ts";
+import { createPageCursors } from "./routing/page-cursor.ts";
+import type { RouteSpec } from "./routing/route-spec.ts";
+import { allRoutes } from "./routing/route-table.ts";
+import { runRoute } from "./routing/run-route.ts";
+import type { ToolDocuments } from "./tools/tool-documents.ts";
 
 export interface ServerOptions {
   readonly kernel: Kernel;

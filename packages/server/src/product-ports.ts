@@ -1,7 +1,7 @@
 // What the management routes need besides the kernel, as ports that runtime wires: server knows neither agents nor tools.
 
 import type { Row, VerifyReport } from "@tessera/kernel";
-import type { InboundTrace } from "./inbound-trace.ts";
+import type { InboundTrace } from "./http/inbound-trace.ts";
 
 /** Uploaded profiles. Runtime wires it to the reader and the deployer of @tessera/agent. */
 export interface ProfileDocuments {

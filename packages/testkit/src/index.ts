@@ -7,7 +7,6 @@ export { busConformance } from "./bus-conformance.ts";
 export { type ChildExit, type ChildOptions, TestChild } from "./child-process.ts";
 export { databaseConformance } from "./database-conformance.ts";
 export { FaultyBus } from "./faulty-bus.ts";
-export { freePort } from "./free-port.ts";
 export {
   type HeldPoint,
   killPointsFromEnvironment,
@@ -15,17 +14,17 @@ export {
   parseKillOrder,
   pausePoints,
 } from "./kill-points.ts";
-export { type NatsServer, type NatsServerOptions, startNats } from "./nats-server.ts";
+export { type Seed, SeededIds, seededRandom, seedFromEnvironment, withSeed } from "./seeded-ids.ts";
+export { freePort } from "./servers/free-port.ts";
+export { type NatsServer, type NatsServerOptions, startNats } from "./servers/nats-server.ts";
 export {
   type PostgresServer,
   type PostgresServerOptions,
   type PostgresStopMode,
   startPostgres,
-} from "./postgres-server.ts";
-export { type Seed, SeededIds, seededRandom, seedFromEnvironment, withSeed } from "./seeded-ids.ts";
-export { ServerMissingError } from "./server-binaries.ts";
-export { startTestServers, type TestServers } from "./servers.ts";
-export { type Direction, type ProxyCounters, type ProxyFault, startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
+} from "./servers/postgres-server.ts";
+export { ServerMissingError } from "./servers/server-binaries.ts";
+export { startTestServers, type TestServers } from "./servers/servers.ts";
 export {
   createTestDatabases,
   engineFromEnvironment,
@@ -33,7 +32,8 @@ export {
   type TestDatabases,
   type TestDatabasesOptions,
   type TestEngine,
-} from "./test-database.ts";
+} from "./servers/test-database.ts";
+export { type Direction, type ProxyCounters, type ProxyFault, startTcpProxy, type TcpProxy } from "./tcp-proxy.ts";
 export { VirtualClock } from "./virtual-clock.ts";
 export { type WaitOptions, waitFor } from "./wait-for.ts";
 export { wholeLines } from "./whole-lines.ts";

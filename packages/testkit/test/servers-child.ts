@@ -1,7 +1,7 @@
 // A child process of the server tests: starts both servers, tells their pids, and waits to be killed.
 
-import { startNats } from "../src/nats-server.ts";
-import { startPostgres } from "../src/postgres-server.ts";
+import { startNats } from "../src/servers/nats-server.ts";
+import { startPostgres } from "../src/servers/postgres-server.ts";
 
 const postgres = await startPostgres();
 const nats = await startNats();

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
 import { createTestContext, type RegisteredTool, type ToolHandler } from "@tessera/tool";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createIsolatedHost, type IsolatedHost } from "../placements/isolated-host.ts";
+import { createIsolatedHost, type IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { loadBundleTools } from "./bundle-tools.ts";
 import { loadToolModule } from "./tool-module.ts";
 

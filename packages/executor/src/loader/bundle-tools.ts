@@ -21,7 +21,7 @@ import {
   type UnreadResource,
 } from "@tessera/tool/resources";
 import { loadApis } from "../openapi/bundle-apis.ts";
-import type { IsolatedHost } from "../placements/isolated-host.ts";
+import type { IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { readBundleFile, readBundleFiles } from "./bundle-files.ts";
 import { readConfigTools } from "./config-tools.ts";
 import { findEntry } from "./entry-path.ts";

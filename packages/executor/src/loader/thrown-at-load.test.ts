@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createIsolatedHost, type IsolatedHost } from "../placements/isolated-host.ts";
+import { createIsolatedHost, type IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { loadBundleTools } from "./bundle-tools.ts";
 import { importEntry } from "./tool-module.ts";
 

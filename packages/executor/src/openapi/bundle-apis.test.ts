@@ -10,7 +10,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { startDefinitionRunner } from "../../test/definition-runner.ts";
 import { json, type StandIn, startStandIn } from "../../test/stand-in.ts";
 import { loadBundleTools } from "../loader/bundle-tools.ts";
-import { createIsolatedHost, type IsolatedHost } from "../placements/isolated-host.ts";
+import { createIsolatedHost, type IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { credentialGrants } from "./credential-grants.ts";
 
 const PETSTORE = `openapi: 3.1.0

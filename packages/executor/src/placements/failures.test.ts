@@ -12,7 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { invocationForTest } from "../../test/invocation.ts";
 import { loadToolModule } from "../loader/tool-module.ts";
 import { openWorkspaces, type Workspaces } from "../workspace/workspaces.ts";
-import { createIsolatedHost, type IsolatedHost } from "./isolated-host.ts";
+import { createIsolatedHost, type IsolatedHost } from "./isolated/isolated-host.ts";
 import { createToolRunner } from "./tool-runner.ts";
 
 const SECRET = "c4nary/+s3cret=value&more";

@@ -32,8 +32,8 @@ import { createMaskCache, NO_SECRETS, type SecretMask } from "../secrets/secret-
 import type { Workspaces } from "../workspace/workspaces.ts";
 import { resolveEnvs, type ToolEnvironment } from "./environment.ts";
 import { runInline } from "./inline.ts";
-import type { IsolatedCall, IsolatedHost } from "./isolated-host.ts";
-import type { WorkerHooks } from "./isolated-worker.ts";
+import type { IsolatedCall, IsolatedHost } from "./isolated/isolated-host.ts";
+import type { WorkerHooks } from "./isolated/isolated-worker.ts";
 import { createMissingVariables } from "./missing-variables.ts";
 import { contentOfEnd, failureOfEnd, type RunEnd } from "./run-end.ts";
 import { traceRun } from "./trace-run.ts";

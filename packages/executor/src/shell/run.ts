@@ -15,7 +15,7 @@ import type { Readable, Writable } from "node:stream";
 import type { Clock } from "@tessera/kernel/ports";
 import { errorOf, type TesseraError } from "@tessera/protocol";
 import { captureOutput } from "../builtins/output-capture.ts";
-import { spawnChild } from "../placements/spawn-child.ts";
+import { spawnChild } from "../placements/isolated/spawn-child.ts";
 import { type ControlGroup, makeControlGroup } from "./control-group.ts";
 import { FILTER_FD, INFO_FD, type SpawnPlan } from "./sandbox.ts";
 import { systemCallFilter } from "./system-call-filter.ts";

@@ -7,7 +7,7 @@ import type { DurableLook } from "@tessera/engines/nats";
 import { natsVersionAdvice } from "@tessera/engines/nats-version";
 import { systemClock } from "@tessera/engines/system";
 import { durableOfProject, pmoDurable, streamsOf, workerDurable } from "@tessera/protocol";
-import { natsConnection } from "../open-bus.ts";
+import { natsConnection } from "../process/open-bus.ts";
 import { type Check, checksOf, saidBy, wallMs } from "./check.ts";
 import { type Greeting, greetNats } from "./nats-greeting.ts";
 

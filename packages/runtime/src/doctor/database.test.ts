@@ -1,7 +1,7 @@
 import { type Database, FUNCTIONS_LEVEL } from "@tessera/kernel";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { createHealth } from "../health.ts";
-import { type Node, openNode } from "../open-node.ts";
+import { createHealth } from "../process/health.ts";
+import { type Node, openNode } from "../process/open-node.ts";
 import { databaseChecks } from "./database.ts";
 
 let node: Node;

@@ -6,8 +6,8 @@
 
 import { systemClock } from "@tessera/engines/system";
 import { TesseraError } from "@tessera/protocol";
-import { API_HOST, API_PORT } from "../api-address.ts";
-import { validateBundle } from "../validate-bundle.ts";
+import { API_HOST, API_PORT } from "../api/api-address.ts";
+import { validateBundle } from "../validate/validate-bundle.ts";
 import { checkBroker } from "./broker.ts";
 import { type Check, type CheckArea, checksOf, saidBy } from "./check.ts";
 import { checkIsolated, checkNode, checkPlatform, checkPort, checkShell } from "./machine.ts";

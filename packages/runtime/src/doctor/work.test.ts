@@ -7,8 +7,8 @@ import { startToolCaller } from "@tessera/agent";
 import { createDoctorReads } from "@tessera/kernel";
 import { waitFor } from "@tessera/testkit";
 import { expect, it } from "vitest";
-import { openNode } from "../open-node.ts";
-import { openToolHost } from "../tool-host.ts";
+import { openNode } from "../process/open-node.ts";
+import { openToolHost } from "../tools/tool-host.ts";
 
 const YAML = `apiVersion: goondan.ai/v1
 kind: Tool

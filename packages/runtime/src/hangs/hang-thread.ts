@@ -121,7 +121,7 @@ function noteOf(seen: Seen | null): HangNote {
 }
 
 async function tell(silentMs: number, note: HangNote, seen: Seen | null): Promise<void> {
-  const { openLog } = await import("../open-log.ts"); // W5
+  const { openLog } = await import("../process/open-log.ts"); // W5
   const log = openLog((line) => void writeSync(STDERR, line));
   log.warn(sentence(silentMs, note, seen));
   try {

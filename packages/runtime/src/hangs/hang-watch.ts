@@ -10,7 +10,7 @@ import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import { compileCache } from "@tessera/executor";
 import type { WhileAtWork } from "@tessera/kernel";
-import type { StorePlace } from "../store-place.ts";
+import type { StorePlace } from "../store/store-place.ts";
 import {
   BEATS,
   CURRENT_TURN,

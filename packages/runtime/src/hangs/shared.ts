@@ -1,7 +1,7 @@
 // What the event loop and the thread that watches it have in common.
 
 import type { AtWork } from "@tessera/kernel";
-import type { StorePlace } from "../store-place.ts";
+import type { StorePlace } from "../store/store-place.ts";
 
 /** Of a process that was ended because its event loop stood still. */
 export const EXIT_HUNG = 8;

@@ -1,6 +1,6 @@
 // Settings as the options of a process.
 
-import type { ProcessOptions } from "../open-process.ts";
+import type { ProcessOptions } from "../process/open-process.ts";
 import type { Role } from "../roles.ts";
 import type { Settings } from "./table.ts";
 

@@ -4,8 +4,8 @@
 //   V2. Nothing is repaired: a number with a unit or an unknown name is a mistake.
 
 import { isId } from "@tessera/protocol";
-import { natsConnection } from "../open-bus.ts";
-import { describePostgres } from "../store-place.ts";
+import { natsConnection } from "../process/open-bus.ts";
+import { describePostgres } from "../store/store-place.ts";
 import type { SettingSpec, SettingType } from "./table.ts";
 
 export type SettingValue = string | number | boolean | readonly string[];

@@ -6,9 +6,9 @@
 //       A URL that may hold a password is shown without it.
 
 import { LEASE_MS, SWEEP_INTERVAL_MS } from "@tessera/protocol";
-import { API_HOST, API_PORT } from "../api-address.ts";
+import { API_HOST, API_PORT } from "../api/api-address.ts";
 import { ROLES } from "../roles.ts";
-import { BUILTIN_RESOURCES } from "../tool-host.ts";
+import { BUILTIN_RESOURCES } from "../tools/tool-host.ts";
 
 export type SettingType =
   /** A relative path in the file is relative to the file. */

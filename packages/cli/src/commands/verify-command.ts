@@ -1,0 +1,46 @@
+// tessera verify: the invariants of a store, on live data. Reads only, in one snapshot; whoever is at work is not held up.
+// A store that nobody holds is opened as it is, without the leases that a worker would free in it.
+
+import { type VerifyReport, type Violation, verifyStore } from "@tessera/runtime";
+import { reachRunning } from "../connect/connection.ts";
+import { EXIT, type ExitCode } from "../exit-codes.ts";
+import type { StoreFlags } from "../flags/flags.ts";
+import { withStore } from "../flags/store-flags.ts";
+import { sentence, type Terminal, type Text } from "../output/printing-gate.ts";
+
+export interface VerifyFlags extends StoreFlags {
+  readonly url?: string;
+  readonly apiKeyFile?: string;
+  readonly drained?: boolean;
+}
+
+export async function verifyCommand(flags: VerifyFlags, terminal: Terminal): Promise<ExitCode> {
+  const drained = flags.drained === true;
+  const running = await reachRunning(flags, terminal);
+  const { name, report } =
+    running === null
+      ? await withStore(flags, { migrate: "check" }, terminal, async (store) => ({
+          name: store.place.name,
+          report: await verifyStore(store, { drained }),
+        }))
+      : { name: running.name, report: await running.client.verifyStore({ drained }) };
+  const isClean = report.violations.length === 0;
+  const mode = drained ? "drained" : "live";
+  terminal.out(
+    flags.json === true
+      ? `${JSON.stringify({ ok: isClean, store: name, mode, ...report })}\n`
+      : verifyText(name, mode, report),
+  );
+  return isClean ? EXIT.ok : EXIT.failure;
+}
+
+export function verifyText(name: string, mode: "live" | "drained", { checked, violations }: VerifyReport): Text {
+  const what = `${checked} invariants of ${name} (${mode})`;
+  if (violations.length === 0) return [sentence(`checked ${what}: all hold`)];
+  return [sentence(`checked ${what}: ${violations.length} broken`), ...violations.flatMap(violationText)];
+}
+
+function violationText({ invariant, kind, says, found, rows }: Violation) {
+  const more = found > rows.length ? `  (the first ${rows.length} of ${found} rows)\n` : "";
+  return ["\n", sentence(`${invariant} (${kind}) does not hold: ${says}`), { rows, indent: "  " }, more];
+}

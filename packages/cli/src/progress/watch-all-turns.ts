@@ -1,0 +1,112 @@
+// Every turn of a project, told as `run` tells the ones that it asked for: what `dev` shows on a terminal.
+//
+//   A1. Events say that something happened, and of which turn; the turn's document says what. Turns that a turn asked for are
+//       told with it.
+//   A2. The time that is told begins with the first turn after none was under way.
+//   A3. What has ended is forgotten: a process may run for days.
+
+import type { Client } from "@tessera/client";
+import type { Clock } from "../connect/connection.ts";
+import { answerOf, deliverableText } from "../turns/turn-answer.ts";
+import type { LinePrinter } from "./progress-printer.ts";
+import { createTurnProgress, type TurnProgress } from "./turn-progress.ts";
+import { createBell } from "./watch-turns.ts";
+
+type TurnsClient = Pick<Client, "getTurn" | "listSteps" | "listTurns" | "readCards" | "streamEvents">;
+
+const LOOK_MS = 400;
+const LISTEN_AGAIN_MS = 2_000;
+const OPEN_MAX = 50;
+const ANSWER_CHARS_MAX = 2_000;
+/** Turns that are remembered as told, so that a late event of one does not begin it anew. */
+const TOLD_MAX = 1_000;
+
+/** Resolves when the signal has come and nothing of it goes on. */
+export async function watchAllTurns(
+  { client, clock }: { readonly client: TurnsClient; readonly clock: Clock },
+  {
+    project,
+    printer,
+    signal,
+    onReady,
+  }: {
+    readonly project: string;
+    readonly printer: LinePrinter;
+    readonly signal: AbortSignal;
+    /** Whatever is asked for from now on is told. */
+    readonly onReady: () => void;
+  },
+): Promise<void> {
+  const nowMs = () => clock.monotonicMs();
+  const progress = createTurnProgress(client, { project, nowMs, signal });
+  const bell = createBell(clock);
+  const heard = new Set<string>();
+  const told = new Set<string>();
+
+  async function listen(): Promise<void> {
+    while (!signal.aborted) {
+      try {
+        for await (const { data } of client.streamEvents({ project, signal, onOpen: onReady })) {
+          if (!told.has(data.agentTurnId)) heard.add(data.agentTurnId);
+          bell.ring();
+        }
+      } catch {
+        onReady();
+        // The API ends with the process, and whatever else is wrong is told by those who ask it for something.
+      }
+      if (!signal.aborted) await bell.pause(LISTEN_AGAIN_MS, signal);
+    }
+  }
+
+  /** A1. A turn that another asked for is told with that one, if it is told at all. */
+  async function begin(): Promise<void> {
+    for (const turn of heard) {
+      heard.delete(turn);
+      if (progress.document(turn) !== null) continue;
+      const { parentAgentTurnId: parent } = await client.getTurn({ project, turn, signal });
+      if (parent !== null && progress.isWatched(parent)) continue;
+      if (progress.isIdle()) printer.restart(); // A2
+      progress.watch(turn);
+      told.add(turn);
+      if (told.size > TOLD_MAX) told.delete(told.values().next().value ?? "");
+    }
+  }
+
+  async function look(): Promise<void> {
+    await begin();
+    for (const event of await progress.look()) {
+      printer.event(event);
+      if (event.event !== "turn" || event.status === "started") continue;
+      const document = progress.document(event.agent_turn_id);
+      if (document !== null) tellEnd(document, progress, printer);
+    }
+    progress.forgetEnded(); // A3
+    printer.draw(progress.open());
+  }
+
+  const listening = listen();
+  const { turns } = await client
+    .listTurns({ project, status: "active", limit: OPEN_MAX, signal })
+    .catch(() => ({ turns: [] }));
+  for (const { agentTurnId } of turns) heard.add(agentTurnId);
+  while (!signal.aborted) {
+    await look().catch(() => undefined); // as in listen
+    if (signal.aborted) break;
+    await (progress.isIdle() && heard.size === 0 ? bell.heard(signal) : bell.pause(LOOK_MS, signal));
+  }
+  await listening;
+}
+
+/** What it delivered, where somebody outside asked for it: inside of a swarm it is another turn's to read. */
+function tellEnd(
+  document: NonNullable<ReturnType<TurnProgress["document"]>>,
+  progress: TurnProgress,
+  printer: LinePrinter,
+): void {
+  const { parentAgentTurnId: parent } = document;
+  if (parent !== null && progress.isWatched(parent)) return;
+  const { deliverable, error } = answerOf(document);
+  const text = error === undefined ? deliverableText(deliverable).trimEnd() : error.message;
+  if (deliverable === null && error === undefined) return;
+  printer.deliverable(text.length > ANSWER_CHARS_MAX ? `${text.slice(0, ANSWER_CHARS_MAX).toWellFormed()} …` : text);
+}

@@ -1,0 +1,33 @@
+// The management API: everything that is not the executor edge, the tool registry or a turn.
+
+import { keyRoutes } from "../access/key-routes.ts";
+import { agentRoutes } from "../agents/agent-routes.ts";
+import { profileRoutes } from "../agents/profile-routes.ts";
+import { resetRoute } from "../agents/reset-route.ts";
+import { cardRoutes } from "../cards/card-routes.ts";
+import { godRoutes } from "../operate/god-routes.ts";
+import { observabilityRoutes } from "../operate/observability-routes.ts";
+import { projectRoutes } from "../projects/project-routes.ts";
+import { createTurnWaits } from "../turns/await-turn.ts";
+import { stateRoutes } from "../turns/state-routes.ts";
+import { toolCallRoutes } from "../turns/tool-call-routes.ts";
+import { uiActionRoutes } from "../turns/ui-action-routes.ts";
+import type { ManagementWorld } from "./management-world.ts";
+import type { RouteSpec } from "./route-spec.ts";
+
+export function managementRoutes(world: ManagementWorld): RouteSpec[] {
+  const waits = createTurnWaits(world);
+  return [
+    ...projectRoutes(world),
+    ...profileRoutes(world),
+    ...agentRoutes(world),
+    resetRoute(world),
+    ...stateRoutes(world),
+    ...cardRoutes(world),
+    ...keyRoutes(world),
+    ...toolCallRoutes(world, waits),
+    ...uiActionRoutes(world, waits),
+    ...observabilityRoutes(world),
+    ...godRoutes(world, waits),
+  ];
+}

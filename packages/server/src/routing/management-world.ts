@@ -1,0 +1,24 @@
+// What the routes of the management API are given.
+
+import type { Kernel } from "@tessera/kernel";
+import type { Clock } from "@tessera/kernel/ports";
+import type { AgentPorts } from "../agent-ports.ts";
+import type { ReadingBudget } from "../http/reading-budget.ts";
+import type { ServerLimits } from "../http/server-limits.ts";
+import type { WaitingPlaces } from "../http/waiting-places.ts";
+import type { ProductPorts } from "../product-ports.ts";
+import type { ToolDocuments } from "../tools/tool-documents.ts";
+import type { PageCursors } from "./page-cursor.ts";
+
+export interface ManagementWorld {
+  readonly kernel: Kernel;
+  readonly cursors: PageCursors;
+  readonly tools: ToolDocuments;
+  /** Absent: this process knows no agents. */
+  readonly agents?: AgentPorts;
+  readonly ports: ProductPorts;
+  readonly clock: Clock;
+  readonly limits: ServerLimits;
+  readonly places: WaitingPlaces;
+  readonly reading: ReadingBudget;
+}
