@@ -84,7 +84,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
   });
   app.server.maxConnections = limits.connectionsMax;
   const connections = watchConnections(app.server, { clock, addresses, limits });
-  app.addHook("onClose", async () => connections.close());
+  app.addHook("preClose", async () => connections.close()); // before the server waits for its connections
   // Node would answer an Expect that it does not know with an empty 417. It may be passed over (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.removeAllContentTypeParsers();
