@@ -477,7 +477,10 @@ if (needsRoles) {
       const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
       await waitFor(async () => (await fx.query(asleep)).length === 2, { what: "both to be asleep" });
       expect((await watch(1, 60_000))?.ended?.map((each) => each.login)).toEqual([login("tool")]);
-      await waitFor(async () => (await fx.query(asleep)).length === 1, { what: "the tool's session to be gone" });
+      const atWork = "select 1 from pg_stat_activity where usename = $1 and xact_start is not null";
+      await waitFor(async () => (await fx.query(atWork, [login("tool")])).length === 0, {
+        what: "the tool's session to be gone",
+      });
       expect((await watch(1, 1))?.ended?.map((each) => each.login)).toEqual([login("worker")]);
       expect(await tool).toContain("DatabaseError");
       expect(await worker).toContain("DatabaseError");
