@@ -434,6 +434,30 @@ if (needsRoles) {
       );
     });
 
+    it("ends a reader's transaction that somebody waits behind for a table, and no other reader's", {
+      timeout: 60_000,
+    }, async () => {
+      const reader = () => fx.store.another({ user: login("api_ro"), poolMax: 1 });
+      const [first, second] = [await reader(), await reader()];
+      const kept = await keepOpen(first, (tx) => tx.query("select 1 from state.trace_budgets"));
+      const spared = await keepOpen(second, (tx) => tx.query("select 1 from state.events"));
+      const changing = fx.store.database.transaction(async (tx) => {
+        await tx.query("lock table state.trace_budgets in access exclusive mode");
+      });
+      const ended = await waitFor(
+        async () => {
+          const logins = (await watch(60_000, 60_000))?.ended?.map((each) => each.login) ?? [];
+          return logins.length > 0 && logins;
+        },
+        { what: "the reader's session to be ended" },
+      );
+      expect(ended).toEqual([login("api_ro")]);
+      await changing;
+      await expect(kept.release()).rejects.toThrow();
+      await spared.release();
+      for (const each of [first, second]) await each.close();
+    });
+
     it("ends a tool's transaction that wrote nothing when it is older than a statement may be: it keeps dead rows from being removed", {
       timeout: 60_000,
     }, async () => {
