@@ -5,7 +5,9 @@
 --
 -- It is safe to run again. Logins are made by the operator and given one of these:
 --
---   create role orders_tool login password '…' in role tessera_tool;
+--   create role orders_tool login password '…' connection limit 10 in role tessera_tool;
+--
+-- Without a limit a login may take every connection of the server; `tessera doctor` names those of tools and readers that have none.
 --
 --   tessera_kernel   the sweeper, and whatever runs all roles in one process: may execute every l0 function
 --   tessera_worker   agents, PMO, tool services: turns and calls, and the definitions they bring along; no keys, no sweep, no deletion
