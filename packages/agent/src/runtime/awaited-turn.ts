@@ -13,7 +13,7 @@ export const AWAITED = "awaited";
 const LOOK_FIRST_MS = 20;
 const LOOK_MAX_MS = 500;
 /** Deeper chains are refused by the kernel anyway. */
-const CHAIN_MAX = 32;
+export const CHAIN_MAX = 32;
 
 /** Whether the target waits, directly or through others, for the turn that asks (Q1). */
 export async function isWaitingFor(kernel: Kernel, caller: RuntimeCaller, targetId: string): Promise<boolean> {
