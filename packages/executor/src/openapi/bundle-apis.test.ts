@@ -167,14 +167,16 @@ describe("a bundle with a document", () => {
   });
 
   it("keeps its names against the tools of a config", async () => {
-    const tool = `{ definition: { tool_name: "petstore__hours" }, code: { kind: "function", handler: () => 1 } }`;
+    const config = `
+      import { defineTool } from "@tessera/tessera";
+      export default { tools: [defineTool({ name: "petstore__hours", handler: () => 1 })] };`;
     const loaded = await load({
       "tools.yaml": resource(AUTH),
       "api/petstore.yaml": PETSTORE,
-      "tessera.config.mjs": `export default { tools: [${tool}] };`,
+      "tessera.config.ts": config,
     });
     expect(loaded.mistakes.map(({ code, file }) => `${code} ${file}`)).toEqual([
-      "E_CONFIG_DUPLICATE_NAME tessera.config.mjs",
+      "E_CONFIG_DUPLICATE_NAME tessera.config.ts",
     ]);
     expect(namesOf(loaded)).toHaveLength(5);
   });
