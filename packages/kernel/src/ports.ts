@@ -63,7 +63,7 @@ export interface Database extends Statements {
   close(): Promise<void>;
 }
 
-export interface DatabaseCapabilities {
+interface DatabaseCapabilities {
   /** "pglite" or "postgres": for messages, never for an `if` around a query. */
   readonly engine: "pglite" | "postgres";
   /** How many hot batches may be in flight at once. One session can only ever do one. */
