@@ -26,10 +26,10 @@ export type { Outgoing } from "./net/http-call.ts";
 export { createLazyAgent } from "./net/lazy-agent.ts";
 export {
   createOpenApiHost,
-  credentialGrants,
-  jinaKeyGrants,
+  credentialVariables,
+  grantsFor,
+  isRequestDefinition,
   type OpenApiHost,
-  readCredentialGrant,
 } from "./openapi/index.ts";
 export { compileCache } from "./placements/compile-cache.ts";
 export {
