@@ -97,6 +97,7 @@ export async function wrapTurn(
     foreignOf,
   });
   await messages.flush();
+  messages.close();
   return ending;
 }
 

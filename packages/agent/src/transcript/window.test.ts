@@ -122,6 +122,16 @@ describe("a turn that is too long", () => {
     }
   });
 
+  it("counts an answer once, which its last thought and its deliverable say, and leaves no step out where only that is long", () => {
+    const answer = (text: string) => [card("agent.thought", { text }), card("task.deliverable", { text })];
+    const text = "y".repeat(1_000);
+    const alone = trimTurn(turn(answer(text)), 500);
+    expect(projectTranscript({ earlier: [alone], context: [], current: [] })).toHaveLength(2);
+    const steps = [...output.slice(0, 6), ...answer(text)];
+    const trimmed = trimTurn(turn(steps), charactersOf({ context, output: steps }) - 100);
+    expect(trimmed.output).toEqual(steps.slice(3));
+  });
+
   it("stays as it is where it fits", () => {
     expect(trimTurn(turn(output), 1_000_000)).toEqual({ context, output });
   });

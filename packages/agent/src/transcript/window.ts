@@ -9,7 +9,7 @@
 //       parted from its result.
 
 import type { MemoryPolicy } from "../profile.ts";
-import type { TranscriptCard } from "./card-message.ts";
+import { repeatsThought, type TranscriptCard } from "./card-message.ts";
 import { type EarlierTurn, projectTranscript } from "./transcript.ts";
 
 /** An earlier turn, and how much of a request it fills. */
@@ -92,16 +92,19 @@ export function trimTurn(turn: SizedTurn, charactersMax: number): EarlierTurn {
   return { context, output: parts.slice(first).flat(), isCut: first > 0 };
 }
 
-/** A step's thought with its calls and results, or one other card. */
+/** A step's thought with its calls and results and the deliverable that repeats it, or one other card. */
 function partsOf(output: readonly TranscriptCard[]): TranscriptCard[][] {
   const parts: TranscriptCard[][] = [];
   const partOfCall = new Map<string, TranscriptCard[]>();
+  let answer: TranscriptCard[] | undefined;
   for (const card of output) {
-    const known = card.tool_call_id === null ? undefined : partOfCall.get(card.tool_call_id);
+    const ofCall = card.tool_call_id === null ? undefined : partOfCall.get(card.tool_call_id);
+    const known = ofCall ?? (repeatsThought(card, answer?.[0]) ? answer : undefined);
     if (known !== undefined) known.push(card);
     else {
       const part = [card];
       parts.push(part);
+      if (card.type === "agent.thought") answer = part;
       const calls = Array.isArray(card.tool_calls) ? (card.tool_calls as { readonly id?: string }[]) : [];
       for (const { id } of calls) if (id !== undefined) partOfCall.set(id, part);
     }

@@ -38,10 +38,12 @@ export interface LoadOptions {
   readonly onWarning?: (warning: string) => void;
   /** T6 */
   readonly isReloadable?: boolean | undefined;
+  /** The file that names the entry, relative to the root. */
+  readonly namedIn?: string;
 }
 
 export async function loadToolModule(entry: string, options: LoadOptions): Promise<ToolModule> {
-  const file = await findEntry(entry, options.root);
+  const file = await findEntry(entry, options.root, options.namedIn);
   const root = await realpath(options.root);
   const namespace = await importModule(file, { ...options, root });
   const name = relative(root, file);
@@ -57,9 +59,9 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
 export async function importEntry(
   entry: string,
   root: string,
-  options: Pick<LoadOptions, "onWarning" | "isReloadable"> = {},
+  options: Pick<LoadOptions, "onWarning" | "isReloadable" | "namedIn"> = {},
 ): Promise<unknown> {
-  return await importModule(await findEntry(entry, root), { ...options, root });
+  return await importModule(await findEntry(entry, root, options.namedIn), { ...options, root });
 }
 
 /** Imports a file of a bundle and hands out what it exports. Both paths are real ones. */

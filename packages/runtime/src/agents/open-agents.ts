@@ -235,11 +235,11 @@ async function loadExtensions(
 }
 
 async function loadExtension(
-  { name, entry, config, onError }: SwarmBundle["extensions"][number],
+  { name, entry, config, onError, file }: SwarmBundle["extensions"][number],
   root: string,
   options: Pick<AgentsOptions, "isReloadable" | "onWarning">,
 ): Promise<ExtensionModule> {
-  const register = exportOf(await importEntry(entry, root, options), "register");
+  const register = exportOf(await importEntry(entry, root, { ...options, namedIn: file }), "register");
   if (typeof register === "function")
     return {
       name,

@@ -43,7 +43,7 @@ export async function extensionFindings(
   const found: Finding[] = [];
   for (const { name, entry, ...at } of extensions) {
     try {
-      const file = await findEntry(entry, root);
+      const file = await findEntry(entry, root, at.file);
       const exported = await isolated.inspect(file, root).then(
         () => "handlers",
         (error: Error) => /exports no "handlers"; it exports (.+)$/s.exec(error.message)?.[1] ?? error,
