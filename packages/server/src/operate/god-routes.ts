@@ -5,6 +5,7 @@
 //   G3. A call that takes longer than it was given is answered 400 `tool_timeout`, one whose server closes meanwhile 503
 //       `shutting_down`; it goes on and is found by its turn.
 
+import { hasTurnEnded } from "@tessera/kernel";
 import { CHANNEL_DEFAULT, errorOf, NotFound, ProtocolViolation } from "@tessera/protocol";
 import Type from "typebox";
 import { type InboundTrace, inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
@@ -15,7 +16,7 @@ import type { ManagementWorld } from "../routing/management-world.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
 import { refused } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, type RouteSpec } from "../routing/route-spec.ts";
-import { hasEnded, type TurnWaits } from "../turns/await-turn.ts";
+import type { TurnWaits } from "../turns/turn-waits.ts";
 
 const INTERNAL_TOOLS = ["delegate_async", "launch_principal", "ask_expert", "fork_join", "provision_agent"];
 const TIMEOUT_SECONDS = { min: 1, max: 600, default: 180 };
@@ -83,7 +84,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
       commit: async () => (await toolCalls.requestInternal({ ...order, ...trace })).agent_turn_id,
     });
     const agent_turn_id = String(turn.agent_turn_id);
-    if (!hasEnded(turn)) {
+    if (!hasTurnEnded(turn)) {
       const late = stopped.aborted ? closing(agent_turn_id) : tooLate(tool_name, timeout_seconds, agent_turn_id);
       throw new PartlyDone(late, { turn: agent_turn_id }); // G3
     }

@@ -5,7 +5,7 @@
 //   C2. 200 says how it ended, also when the tool failed; 202 says that it has not ended yet, and where to look.
 //   C3. The same Idempotency-Key for another tool, other arguments or another channel is a conflict.
 
-import type { Row } from "@tessera/kernel";
+import { hasTurnEnded, type Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject, type JsonObject, NotFound } from "@tessera/protocol";
 import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
@@ -15,8 +15,8 @@ import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given } from "../routing/query-values.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
-import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { wholeTurn } from "./turn-document.ts";
+import type { TurnWaits } from "./turn-waits.ts";
 
 export const WAIT_SECONDS_MAX = 30;
 const KEY_CHARS_MAX = 256;
@@ -93,7 +93,7 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
   async function answerOf(turn: Row): Promise<ApiAnswer> {
     const { agent_id } = turn;
     const agent_turn_id = String(turn.agent_turn_id);
-    if (!hasEnded(turn)) {
+    if (!hasTurnEnded(turn)) {
       const now = (await wholeTurn(kernel, String(turn.project_id), agent_turn_id)) as { readonly why?: string } | null;
       const why = now?.why ?? "it ended just now; look at the turn";
       return { status: 202, body: { agent_turn_id, agent_id, status: "waiting", why }, made: { turn: agent_turn_id } };

@@ -6,7 +6,7 @@
 //   U2. The same tool and `message_id` (else `action_id`) is the same action, from here or from the bus. Without either, the
 //       Idempotency-Key is the name of the action. The same one with other arguments is a conflict.
 
-import type { Row } from "@tessera/kernel";
+import { hasTurnEnded, type Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject } from "@tessera/protocol";
 import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
@@ -16,8 +16,8 @@ import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given } from "../routing/query-values.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
-import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { idempotencyKeyOf, saidBy, WAIT_SECONDS_MAX } from "./tool-call-routes.ts";
+import type { TurnWaits } from "./turn-waits.ts";
 
 const ActionWanted = Type.Object(
   {
@@ -96,7 +96,7 @@ export function uiActionRoutes({ kernel, ports }: ManagementWorld, waits: TurnWa
     const { action_id, message_id } = actionOf(turn) ?? {};
     const about = { agent_turn_id, agent_id: turn.agent_id, action_id, ...given({ message_id }) };
     const made = { turn: agent_turn_id };
-    if (!hasEnded(turn)) return { status: 202, body: { ...about, status: "accepted" }, made };
+    if (!hasTurnEnded(turn)) return { status: 202, body: { ...about, status: "accepted" }, made };
     const ack = await ports.uiActions?.ackOf(turn);
     return { status: 200, body: { ...about, ...ack }, made };
   }
