@@ -8,7 +8,7 @@ import { waitFor } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { ManagementFixture } from "../../packages/server/test/management-fixture.ts";
-import { type ApiExample, type ApiWorld, agentPorts, exampleOf, makeApiWorld } from "./api-traffic.ts";
+import { type ApiExample, type ApiWorld, agentsOf, exampleOf, makeApiWorld } from "./api-traffic.ts";
 import { damagedBytes, damagedText } from "./damaged-text.ts";
 import { damagedJsonText } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite } from "./fuzz-run.ts";
@@ -25,7 +25,7 @@ let rows = "";
 
 beforeAll(async () => {
   await fx.open();
-  server = await fx.another({ agents: agentPorts(fx) });
+  server = await fx.another({ ports: { ...fx.ports(), agents: agentsOf(fx) } });
   port = Number(new URL(server.url).port);
   world = await makeApiWorld(fx);
   rows = await rowsDigest(fx.store.database);

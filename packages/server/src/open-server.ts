@@ -9,27 +9,22 @@ import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
 import type { FastifyInstance } from "fastify";
 import { createAccess } from "./access/access.ts";
 import { createAuditNotes } from "./access/audit-notes.ts";
-import type { AgentPorts } from "./agent-ports.ts";
 import { buildApp } from "./build-app.ts";
 import { createEventFeeds } from "./events/event-feed.ts";
 import { createWorkBells } from "./executors/work-bells.ts";
 import { createClientAddresses } from "./http/client-address.ts";
 import { createHostGuard } from "./http/host-guard.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./http/server-limits.ts";
-import type { ProductPorts } from "./product-ports.ts";
+import type { ServerPorts, ToolDocuments } from "./ports.ts";
 import { createPageCursors } from "./routing/page-cursor.ts";
 import type { RouteSpec } from "./routing/route-spec.ts";
 import { allRoutes } from "./routing/route-table.ts";
 import { runRoute } from "./routing/run-route.ts";
-import type { ToolDocuments } from "./tools/tool-documents.ts";
 
 export interface ServerOptions {
   readonly kernel: Kernel;
   readonly tools: ToolDocuments;
-  /** Absent: nobody here knows agents, and asking for a turn is answered 501. */
-  readonly agents?: AgentPorts;
-  /** What the management routes need besides; a route whose port is absent answers 501, God routes 404. */
-  readonly ports?: ProductPorts;
+  readonly ports?: ServerPorts;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -72,7 +67,6 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const running = new Set<Promise<unknown>>();
   const routes = allRoutes({
     ...{ kernel, tools, ports, clock, limits, bells, feeds, closing: closing.signal },
-    ...(options.agents === undefined ? {} : { agents: options.agents }),
     cursors: createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES)),
     isKeyGood: (request) => access.isStillGood(request.header("authorization")),
   }).map((route) => runRoute(route, { running, notes }));

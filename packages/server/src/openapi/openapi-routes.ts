@@ -1,7 +1,7 @@
 // The API about itself: /openapi.json for programs, /llms.txt for models. Both are made once, from the table that is served.
 
 import Type from "typebox";
-import type { ProductPorts } from "../product-ports.ts";
+import type { ServerPorts } from "../ports.ts";
 import type { RouteSpec } from "../routing/route-spec.ts";
 import { llmsText } from "./llms-text.ts";
 import { openApiDocument } from "./openapi.ts";
@@ -12,7 +12,7 @@ const UNKNOWN_VERSION = "0.0.0";
 export function openApiRoutes(world: {
   /** The whole table, these two included. */
   readonly routes: () => readonly RouteSpec[];
-  readonly ports: ProductPorts;
+  readonly ports: ServerPorts;
 }): RouteSpec[] {
   const { routes, ports } = world;
   let document: string | null = null;

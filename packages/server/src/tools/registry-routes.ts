@@ -20,13 +20,13 @@ import Type from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import type { ReadingBudget } from "../http/reading-budget.ts";
 import type { Upload } from "../http/upload.ts";
+import type { ParsedToolDocument, ToolDocuments } from "../ports.ts";
 import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
 import type { PageCursors } from "../routing/page-cursor.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
 import { refused, unknownProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
-import type { ParsedToolDocument, ToolDocuments } from "./tool-documents.ts";
 
 export interface RegistryWorld {
   readonly kernel: Pick<Kernel, "putTool" | "removeTool"> & {
