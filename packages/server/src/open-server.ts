@@ -65,11 +65,12 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       notes.refused({ spec, key, address, code: "forbidden", param: (name) => params[name] ?? "" }),
   });
   const running = new Set<Promise<unknown>>();
-  const routes = allRoutes({
+  const table = await allRoutes({
     ...{ kernel, tools, ports, clock, limits, bells, feeds, closing: closing.signal },
     cursors: createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES)),
     isKeyGood: (request) => access.isStillGood(request.header("authorization")),
-  }).map((route) => runRoute(route, { running, notes }));
+  });
+  const routes = table.map((route) => runRoute(route, { running, notes }));
   const app = buildApp({
     ...{ clock, ids, routes, access, limits, onWarning },
     hosts: createHostGuard(listen.host, options.allowedHosts),

@@ -11,9 +11,9 @@ import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { Anything, closed, Facts, Id, idQuery, named, orNull, Text } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 import { wholeTurn } from "./turn-document.ts";
 import type { TurnWaits } from "./turn-waits.ts";
@@ -64,16 +64,10 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
     const { toolCalls } = ports;
     const idempotency_key = idempotencyKeyOf(request);
     const trace = inboundTrace(request);
-    const turn = await waits.forEnd({
-      project_id,
-      holder: request,
-      waitMs: wait_seconds * 1_000,
-      stopped: request.stopped(),
-      async commit() {
-        const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }), ...trace });
-        if (!asked.isNew) await requireSame(project_id, asked.agent_turn_id, order);
-        return asked.agent_turn_id; // C1
-      },
+    const turn = await waits.forEnd(request, wait_seconds, async () => {
+      const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }), ...trace });
+      if (!asked.isNew) await requireSame(project_id, asked.agent_turn_id, order);
+      return asked.agent_turn_id; // C1
     });
     return await answerOf(turn);
   }

@@ -6,21 +6,17 @@
 
 import { awaitTurnEnd, type Kernel, type Row } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
-import type { Holder } from "../http/shares.ts";
 import type { WaitingPlaces } from "../http/waiting-places.ts";
+import type { ApiRequest } from "../routing/route-spec.ts";
 
 export interface TurnWaits {
-  /** The turn that `commit` answers, as soon as it has ended, or as it was when the wait was over. */
-  forEnd(wait: TurnWait): Promise<Row>;
-}
-
-export interface TurnWait {
-  readonly project_id: string;
-  readonly holder: Holder;
-  readonly waitMs: number;
-  readonly stopped: AbortSignal;
-  /** Asks for the turn; answers its id. */
-  commit(): Promise<string>;
+  /** Commits a turn of the request's project by `commit`, which answers its id, and waits for it: the turn as soon as it has
+   *  ended, or as it was when the wait was over. */
+  forEnd(
+    request: Pick<ApiRequest, "key" | "address" | "param" | "stopped">,
+    waitSeconds: number,
+    commit: () => Promise<string>,
+  ): Promise<Row>;
 }
 
 export function createTurnWaits(world: {
@@ -30,13 +26,14 @@ export function createTurnWaits(world: {
 }): TurnWaits {
   const { places } = world;
   return {
-    async forEnd({ project_id, holder, waitMs, stopped, commit }) {
-      if (waitMs > 0) places.enter(holder); // W2
+    async forEnd(request, waitSeconds, commit) {
+      if (waitSeconds > 0) places.enter(request); // W2
       try {
         const agent_turn_id = await commit(); // W3
-        return await awaitTurnEnd(world, { project_id, agent_turn_id }, { waitMs, signal: stopped }); // W1
+        const turn = { project_id: request.param("project"), agent_turn_id };
+        return await awaitTurnEnd(world, turn, { waitMs: waitSeconds * 1_000, signal: request.stopped() }); // W1
       } finally {
-        if (waitMs > 0) places.leave(holder);
+        if (waitSeconds > 0) places.leave(request);
       }
     },
   };
