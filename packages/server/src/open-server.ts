@@ -11,7 +11,7 @@ import { createAccess } from "./access/access.ts";
 import { createAuditNotes } from "./access/audit-notes.ts";
 import { buildApp } from "./build-app.ts";
 import { createEventFeeds } from "./events/event-feed.ts";
-import { createWorkBells } from "./executors/work-bells.ts";
+import { createWorkSignals } from "./executors/work-signals.ts";
 import { createClientAddresses } from "./http/client-address.ts";
 import { createHostGuard } from "./http/host-guard.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./http/server-limits.ts";
@@ -54,7 +54,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const { kernel, tools, bus, clock, ids, listen, onWarning, ports = {} } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const closing = new AbortController();
-  const bells = createWorkBells({ bus, clock, onWarning });
+  const signals = createWorkSignals({ bus, clock, onWarning });
   const feeds = createEventFeeds({ kernel, bus, clock, onWarning });
   const notes = createAuditNotes({ kernel, clock, onWarning });
   const access = createAccess({
@@ -66,7 +66,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   });
   const running = new Set<Promise<unknown>>();
   const table = await allRoutes({
-    ...{ kernel, tools, ports, clock, limits, bells, feeds, closing: closing.signal },
+    ...{ kernel, tools, ports, clock, limits, signals, feeds, closing: closing.signal },
     cursors: createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES)),
     isKeyGood: (request) => access.isStillGood(request.header("authorization")),
   });
@@ -85,7 +85,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     await app.close();
     grace.cancel();
     await Promise.allSettled(running); // S2: a handler may outlive its client
-    await Promise.all([bells.close(), feeds.close(), notes.close()]);
+    await Promise.all([signals.close(), feeds.close(), notes.close()]);
   }
   let closed: Promise<void> | null = null;
   return {

@@ -41,14 +41,14 @@ import {
   ResultCardAnswer,
   ResultCardBody,
 } from "./executor-schemas.ts";
-import type { WorkBells } from "./work-bells.ts";
+import type { WorkSignals } from "./work-signals.ts";
 
 export interface ExecutorWorld {
   readonly kernel: Pick<Kernel, "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report"> & {
     readonly reads: Pick<Kernel["reads"], "call" | "project">;
   };
   readonly clock: Clock;
-  readonly bells: WorkBells;
+  readonly signals: WorkSignals;
   readonly limits: ServerLimits;
   readonly places: WaitingPlaces;
 }

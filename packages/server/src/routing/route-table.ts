@@ -41,7 +41,7 @@ export async function allRoutes(options: ApiWorld): Promise<RouteSpec[]> {
 export function describeRoutes(): Promise<RouteSpec[]> {
   const nothing = {} as never;
   return allRoutes({
-    ...{ kernel: nothing, cursors: nothing, tools: nothing, bells: nothing, feeds: nothing, clock: nothing },
+    ...{ kernel: nothing, cursors: nothing, tools: nothing, signals: nothing, feeds: nothing, clock: nothing },
     ports: { isGodEnabled: true },
     limits: SERVER_LIMITS,
     closing: new AbortController().signal,
