@@ -66,6 +66,7 @@ export {
 export { isStorageError, storageCodeOf } from "./store/storage-code.ts";
 export { isReadOnly, probeWrite } from "./store/store-writes.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./store/verify.ts";
+export { awaitTurnEnd, hasTurnEnded } from "./waiting/await-turn-end.ts";
 export { pause } from "./waiting/pause.ts";
 export { type Repetition, repeatEvery } from "./waiting/repeat-every.ts";
 export { shownTime } from "./waiting/shown-time.ts";

@@ -1,0 +1,44 @@
+// The end of a turn, awaited by reading the store.
+//
+//   W1. Waiting only reads: giving up changes nothing, and the turn goes on.
+//   W2. A turn that ends in this process is read when it does (announcer.ts, A3), any other one at growing intervals.
+
+import { NotFound } from "@tessera/protocol";
+import type { Announcer } from "../messages/announcer.ts";
+import type { Clock, Row } from "../ports.ts";
+import type { Reads } from "../reads/reads.ts";
+import { turnBell } from "./turn-bell.ts";
+
+const LOOK_FIRST_MS = 10;
+const LOOK_MAX_MS = 250;
+
+/** The turn as soon as it has ended, or as it was when `waitMs` were over or `signal` was aborted. Without either the wait has no
+ *  end but the turn's. Throws `not_found` for a turn that does not exist. */
+export async function awaitTurnEnd(
+  world: {
+    readonly kernel: { readonly announcer: Announcer; readonly reads: Pick<Reads, "turn"> };
+    readonly clock: Clock;
+  },
+  { project_id, agent_turn_id }: { readonly project_id: string; readonly agent_turn_id: string },
+  {
+    waitMs = Number.POSITIVE_INFINITY,
+    signal,
+  }: { readonly waitMs?: number | undefined; readonly signal?: AbortSignal | undefined },
+): Promise<Row> {
+  const { kernel, clock } = world;
+  const until = clock.monotonicMs() + waitMs;
+  const bell = turnBell(kernel, clock, agent_turn_id); // W2
+  try {
+    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
+      const turn = await kernel.reads.turn(project_id, agent_turn_id);
+      if (turn === null) throw new NotFound(`there is no turn ${agent_turn_id} in this project`);
+      const leftMs = until - clock.monotonicMs();
+      if (hasTurnEnded(turn) || leftMs <= 0 || signal?.aborted) return turn; // W1
+      await bell.orAfter(Math.min(pauseMs, leftMs), signal);
+    }
+  } finally {
+    bell.close();
+  }
+}
+
+export const hasTurnEnded = (turn: Row): boolean => turn.ended_at !== null;
