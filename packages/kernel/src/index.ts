@@ -70,7 +70,6 @@ export { awaitTurnEnd, hasTurnEnded } from "./waiting/await-turn-end.ts";
 export { pause } from "./waiting/pause.ts";
 export { type Repetition, repeatEvery } from "./waiting/repeat-every.ts";
 export { shownTime } from "./waiting/shown-time.ts";
-export { turnBell } from "./waiting/turn-bell.ts";
 export { watchTurn } from "./waiting/turn-watch.ts";
 export { askPatiently } from "./work/ask-patiently.ts";
 export { type CallLease, holdLease } from "./work/call-lease.ts";
