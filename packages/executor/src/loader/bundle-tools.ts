@@ -20,7 +20,7 @@ import {
   readToolBundle,
   type UnreadResource,
 } from "@tessera/tool/resources";
-import { loadApis } from "../openapi/bundle-apis.ts";
+import { loadApis } from "../openapi/index.ts";
 import type { IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { readBundleFile, readBundleFiles } from "./bundle-files.ts";
 import { readConfigTools } from "./config-tools.ts";

@@ -61,7 +61,7 @@ export interface TurnHold {
   readonly turn_epoch: number;
 }
 
-export interface AppliedResult {
+interface AppliedResult {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly call_index: number;

@@ -16,7 +16,7 @@ export interface ServerFacts extends Row {
   readonly may_prepare: boolean;
 }
 
-export interface RoleRights extends Row {
+interface RoleRights extends Row {
   /** Of schema l0; 0: there is none. */
   readonly functions: number;
   readonly callable: number;

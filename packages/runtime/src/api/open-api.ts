@@ -10,10 +10,9 @@ import { isReservedToolName } from "@tessera/tool";
 import type { Node } from "../process/open-node.ts";
 import { openReadingThreads } from "../reading/reading-threads.ts";
 import { announceHolder } from "../store/holder.ts";
-import { agentPorts } from "./agent-ports.ts";
 import { API_HOST, API_PORT } from "./api-address.ts";
 import { createLocalKey } from "./local-key.ts";
-import { productPorts } from "./product-ports.ts";
+import { portAdapters } from "./port-adapters.ts";
 
 /** Where and how an API is served. */
 export interface ApiOptions {
@@ -75,8 +74,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
       },
       isReservedName: isReservedToolName,
     },
-    agents: agentPorts(node),
-    ports: productPorts({ ...options, reading }),
+    ports: portAdapters({ ...options, reading }),
     bus: node.bus,
     clock: node.clock,
     ids: node.ids,

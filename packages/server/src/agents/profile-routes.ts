@@ -17,12 +17,11 @@ import {
 import Type from "typebox";
 import type { Upload } from "../http/upload.ts";
 import { Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { limitOf } from "../routing/query-values.ts";
-import { refused } from "../routing/refusals.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 200, default: 200 };

@@ -9,9 +9,8 @@ import { BadRequest, errorOf } from "@tessera/protocol";
 import Type from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { closed, Id, named } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
-import { refused } from "../routing/refusals.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const REASON_CHARS_MAX = 1_000;

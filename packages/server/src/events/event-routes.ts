@@ -13,7 +13,7 @@ import type { ServerLimits } from "../http/server-limits.ts";
 import type { Holder } from "../http/shares.ts";
 import { createWaitingPlaces } from "../http/waiting-places.ts";
 import { Id, idQuery, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 import type { EventFeeds } from "./event-feed.ts";
 import { type EventStreamOrder, eventStream } from "./event-stream.ts";

@@ -41,15 +41,14 @@ import {
   ResultCardAnswer,
   ResultCardBody,
 } from "./executor-schemas.ts";
-import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./reported-identity.ts";
-import type { WorkBells } from "./work-bells.ts";
+import type { WorkSignals } from "./work-signals.ts";
 
 export interface ExecutorWorld {
   readonly kernel: Pick<Kernel, "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report"> & {
     readonly reads: Pick<Kernel["reads"], "call" | "project">;
   };
   readonly clock: Clock;
-  readonly bells: WorkBells;
+  readonly signals: WorkSignals;
   readonly limits: ServerLimits;
   readonly places: WaitingPlaces;
 }
@@ -124,9 +123,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     checkResultDepth(body.result, limits.bodyBytesMax);
     const hold = holdOf(request);
     const { author_id, function_name, stack } = body;
-    const identity = identityFieldsOf(body);
-    const call = identity.length === 0 ? null : await kernel.reads.call(hold.project_id, hold.tool_call_id);
-    const refusedFields = call === null ? [] : refusedIdentity(call, body);
+    const refusedFields = await refusedIdentityOf(hold, body);
     const message_type = refusedFields.length > 0 ? REFUSED_MESSAGE_TYPE : body.message_type;
     const outcome = await kernel.report({
       ...hold,
@@ -143,6 +140,13 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const { tool_result_card_id } = outcome;
     const warning = outcome.outcome === "accepted" ? outcome.warning : undefined;
     return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id, warning } };
+  }
+
+  async function refusedIdentityOf(hold: ReturnType<typeof holdOf>, body: Readonly<Record<string, unknown>>) {
+    if (!CONTROL_FIELDS.some((field) => Object.hasOwn(body, field))) return [];
+    const { refusedIdentity } = await import("./v1r3-identity.ts");
+    const call = await kernel.reads.call(hold.project_id, hold.tool_call_id);
+    return call === null ? [] : refusedIdentity(call, body);
   }
 
   const post = { tag: "executors", method: "POST", roles: EXECUTORS, body: "json" } as const;
@@ -204,6 +208,8 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   ];
 }
 
+/** A message type that no report may have: l0 answers `protocol_violation`. */
+const REFUSED_MESSAGE_TYPE = "refused";
 /** Fields of a report that are not its result. */
 const CLAIMS: ReadonlySet<string> = new Set([
   "tool_result_card_id",

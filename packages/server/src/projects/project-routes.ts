@@ -10,13 +10,12 @@ import { errorOf, parseId } from "@tessera/protocol";
 import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { Count, closed, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { limitOf } from "../routing/query-values.ts";
-import { refused, unknownProject } from "../routing/refusals.ts";
+import { existingProject, refused, unknownProject } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 200, default: 100 };

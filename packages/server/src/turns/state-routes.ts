@@ -19,10 +19,10 @@ import {
   Text,
   Time,
 } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage, joinPlace, splitPlace } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given, idIn, idsIn, limitOf, textIn, timeIn, traceIdIn, wordIn } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 
 const HEADS = { max: 200, default: 50 };

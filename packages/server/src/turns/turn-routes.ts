@@ -16,9 +16,9 @@ import {
   STACK_CHARS_MAX,
 } from "@tessera/protocol";
 import type { Static } from "typebox";
-import type { AgentPorts } from "../agent-ports.ts";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader } from "../http/request-body.ts";
+import type { ServerPorts } from "../ports.ts";
 import { idQuery, oneOf, pageQuery } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { PageCursors } from "../routing/page-cursor.ts";
@@ -45,8 +45,7 @@ export interface TurnWorld {
       Pick<Kernel["reads"], "project" | "turn" | "turns" | "boxCards" | "failuresOfTurn">;
   };
   readonly cursors: PageCursors;
-  /** Absent: this process knows no agents. */
-  readonly agents?: AgentPorts;
+  readonly ports: Pick<ServerPorts, "agents">;
 }
 
 const readTurn = bodyReader(TurnBody);
@@ -61,7 +60,8 @@ const FAILURES = { max: 100, default: 50 };
 const FAILURE_BYTES_MAX = 3 * STACK_CHARS_MAX;
 
 export function turnRoutes(world: TurnWorld): RouteSpec[] {
-  const { kernel, cursors, agents } = world;
+  const { kernel, cursors } = world;
+  const { agents } = world.ports;
 
   async function enqueue(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = await projectOf(world, request);
