@@ -33,7 +33,7 @@ export {
 } from "./extensions/index.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
 export { type AgentWorker, type BundleParts, startAgentWorker } from "./loop/agent-worker.ts";
-export type { AgentWorkerOptions } from "./loop/world.ts";
+export type { AgentWorkerOptions } from "./loop/worker-context.ts";
 export type {
   ModelAnswer,
   ModelCall,

@@ -6,7 +6,7 @@
 
 import type { JsonObject } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
-import type { Mind, Turn } from "../loop/world.ts";
+import type { Mind, Turn } from "../loop/worker-context.ts";
 import type { AgentProfile } from "../profile.ts";
 
 export const TOOL_CALLER_TARGET = "tool_caller";

@@ -6,7 +6,7 @@
 //       same name is other code.
 
 import { startAgentWorker } from "../loop/agent-worker.ts";
-import type { AgentWorkerOptions } from "../loop/world.ts";
+import type { AgentWorkerOptions } from "../loop/worker-context.ts";
 import { ONE_CALL, TOOL_CALLER_TARGET } from "./one-call.ts";
 import { type RequestedCall, requestToolCall, type ToolCallRequest } from "./tool-call-request.ts";
 

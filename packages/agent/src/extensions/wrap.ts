@@ -91,7 +91,7 @@ export async function wrapTurn(
       return inside;
     },
     save: nothingToPutBack,
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -170,7 +170,7 @@ export async function wrapStep(
         list.splice(0, list.length, ...items);
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -191,7 +191,7 @@ function emitted(emit: () => Promise<void>): Promise<void> {
 /** What the events of layers are written behind, if there are any. */
 function holdAnswer(session: TurnSession, messages: MessageEvents, ending: Ending): void {
   if (ending.thought === undefined) return;
-  messages.holdBack(thoughtCard(session.world, ending.thought, ending.step_id), () => {
+  messages.holdBack(thoughtCard(session.worker, ending.thought, ending.step_id), () => {
     ending.isThoughtKept = true;
   });
 }
@@ -211,7 +211,7 @@ export async function wrapToolCall(
   const { cards } = session;
   const thought = cards.findLast((card) => card.type === "agent.thought");
   const stepIndex = stepsOf(cards) - 1;
-  const { clock } = session.world;
+  const { clock } = session.worker;
   const begunAt = clock.monotonicMs();
   const told = { ...wrapping, onFault: tellingFault(wrapping.onFault, call.onFailure) };
   const passed = await wrapCall(told, session, order, stepIndex, async (args) => {
@@ -330,7 +330,7 @@ async function wrapCall(
         args = kept;
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,

@@ -9,7 +9,7 @@ import type { RunFailure } from "@tessera/tool";
 
 /** False: the call was given to somebody else while it paused, has ended, or is no longer wanted. */
 export function mayRepeat(
-  world: {
+  worker: {
     readonly kernel: Kernel;
     readonly clock: Clock;
     readonly workerId: () => string;
@@ -18,8 +18,8 @@ export function mayRepeat(
   call: { readonly project_id: string; readonly tool_call_id: string },
   signal: AbortSignal,
 ): (attempt: number, failure?: RunFailure) => Promise<boolean> {
-  const { kernel, clock, onWarning } = world;
-  const worker_id = world.workerId(); // M2
+  const { kernel, clock, onWarning } = worker;
+  const worker_id = worker.workerId(); // M2
   return async (attempt, failure) => {
     const order = { ...call, worker_id, attempt, ...(failure === undefined ? {} : { stack: failure.stack }) };
     const answer = await askPatiently(() => kernel.repeatCall(order), {

@@ -1,4 +1,4 @@
-// What the loop needs from outside, in one record that its files pass on.
+// What a worker of turns is started with, and what its files share while it runs.
 
 import type { Bus, Clock, Ids, JsonObject, Kernel, ResumeOutcome, WhileAtWork } from "@tessera/kernel";
 import type { ErrorObject, ResultStatus } from "@tessera/protocol";
@@ -52,7 +52,7 @@ export interface Mind {
   ): { readonly status: ResultStatus; readonly content: JsonObject; readonly error: ErrorObject | null } | null;
 }
 
-export interface LoopWorld extends AgentWorkerOptions {
+export interface WorkerContext extends AgentWorkerOptions {
   /** This process goes away: turns stop behind the step they are in. */
   readonly isDraining: () => boolean;
   /** Under which this process takes turns now. */
