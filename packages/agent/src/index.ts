@@ -7,7 +7,6 @@
 //   createTranscript     what a model sees, projected from cards
 //   createAgentRuntime   ctx.runtime: request, send, spawn, list, catalog
 
-export { TOOL_CALLER_TARGET } from "./caller/one-call.ts";
 export {
   type InternalCallRequest,
   type RequestedCall,
@@ -48,6 +47,8 @@ export {
   type AgentProfile,
   type ModelSpec,
   type SwarmMembership,
+  TOOL_CALLER_TARGET,
+  UI_WORKER_TARGET,
   type ValueSource,
   WORKER_TARGET_DEFAULT,
 } from "./profile.ts";
@@ -70,4 +71,3 @@ export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from
 export { ensureInstance, type Instance } from "./runtime/instances.ts";
 export { traceEnqueue } from "./telemetry/telemetry.ts";
 export { createTranscript, projectTranscript } from "./transcript/index.ts";
-export { createUiActions, startUiWorker, UI_WORKER_TARGET, type UiWorker } from "./ui/index.ts";

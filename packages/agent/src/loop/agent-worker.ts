@@ -86,11 +86,11 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   let replacing: Promise<void> | null = null;
 
   function wake(projectId: string, agentId: string): void {
-    const run = takeForward(projectId, agentId).finally(() => running.delete(run));
+    const run = workOnAgent(projectId, agentId).finally(() => running.delete(run));
     running.add(run);
   }
 
-  async function takeForward(project_id: string, agent_id: string): Promise<void> {
+  async function workOnAgent(project_id: string, agent_id: string): Promise<void> {
     const key = `${project_id}/${agent_id}`;
     const busy = agents.get(key);
     if (busy !== undefined) {
@@ -140,7 +140,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
-          durable: durableOfProject(workerDurable(target), options.project),
+          durable: durableOfProject((options.durableOf ?? workerDurable)(target), options.project),
           inFlightMax: IN_FLIGHT_MAX,
         },
         handler(delivery) {

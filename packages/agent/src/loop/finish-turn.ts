@@ -17,6 +17,7 @@ import {
 } from "@tessera/protocol";
 import type { ModelAnswer } from "../model-port.ts";
 import { isWithheld } from "../transcript/index.ts";
+import type { DrivenEnd } from "./turn-driver.ts";
 import { stateMessage, stepMessage } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
 import type { Turn, WorkerContext } from "./worker-context.ts";
@@ -71,11 +72,8 @@ export function endingByResults(
   };
 }
 
-/** Where something else than a model decides (worker.ts), it also says what the result is. */
-export function endingByMind(
-  { worker, turn }: TurnSession,
-  { status, content, error }: NonNullable<ReturnType<NonNullable<WorkerContext["mind"]>["endOf"]>>,
-): Ending {
+/** A driver also says what the result is. */
+export function endingByDriver({ worker, turn }: TurnSession, { status, content, error }: DrivenEnd): Ending {
   return {
     status,
     step_id: turn.step_id ?? worker.ids.mint("step"),
@@ -113,7 +111,9 @@ export async function failTurn(worker: WorkerContext, turn: Turn, error: Tessera
   const ending: Ending = {
     status: "failed",
     step_id: turn.step_id ?? worker.ids.mint("step"),
-    content: fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
+    content:
+      worker.driver?.failureContent?.(error) ??
+      fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
     error_code: error.code,
     error_message: error.message,
   };
@@ -135,7 +135,11 @@ async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?:
       ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
       ...(stack === undefined ? {} : { stack }),
     },
-    [stateMessage(turn, worker, "idle", {}), stepMessage(turn, ids, step_id, phase)], // F1
+    [
+      stateMessage(turn, worker, "idle", {}),
+      stepMessage(turn, ids, step_id, phase),
+      ...(worker.driver?.endMessages?.(turn, content) ?? []),
+    ], // F1
   );
   if (outcome.outcome !== "rejected" || outcome.code === "stale_epoch") return;
   worker.onWarning(`turn ${turn.agent_turn_id} could not be finished as it should: ${outcome.code}`);

@@ -12,8 +12,18 @@
 //       deadline while its worker lives.
 //   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
 //   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
+//   L9. A store that is away does not end a call that may be tried again here: its failure is known here and nowhere else, and
+//       so are the results of the calls beside it. The worker's name that the call was taken under counts: a worker that goes
+//       on under another one has lost it.
 
-import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently, shownTime } from "@tessera/kernel";
+import {
+  askPatiently,
+  type JsonObject,
+  type LocalCall,
+  type ResumeOutcome,
+  reportPatiently,
+  shownTime,
+} from "@tessera/kernel";
 import {
   CALL_DEADLINE_MARGIN_MS,
   errorOf,
@@ -27,7 +37,6 @@ import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCa
 import { refusedCall } from "../extensions/wrap.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
-import { mayRepeat } from "./may-repeat.ts";
 import { resultCard } from "./step-cards.ts";
 import { openSession, readBox, type TurnSession } from "./turn-session.ts";
 import type { Turn, WorkerContext } from "./worker-context.ts";
@@ -252,6 +261,25 @@ async function runInvocation(
     onProgress: (update) => worker.onProgress?.(order.tool_call_id, update),
     onFailure,
   });
+}
+
+/** L9. False: the call was given to another worker while it paused, has ended, or is no longer wanted. */
+function mayRepeat(
+  { kernel, clock, workerId, onWarning }: WorkerContext,
+  call: { readonly project_id: string; readonly tool_call_id: string },
+  signal: AbortSignal,
+): (attempt: number, failure?: RunFailure) => Promise<boolean> {
+  const worker_id = workerId();
+  return async (attempt, failure) => {
+    const order = { ...call, worker_id, attempt, ...(failure === undefined ? {} : { stack: failure.stack }) };
+    const answer = await askPatiently(() => kernel.repeatCall(order), {
+      clock,
+      signal,
+      onFailure: (error) =>
+        onWarning(`attempt ${attempt} of ${call.tool_call_id} waits for the store: ${String(error)}`),
+    });
+    return answer !== null && answer.outcome !== "rejected";
+  };
 }
 
 /** L4 */

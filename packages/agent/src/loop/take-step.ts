@@ -41,9 +41,9 @@ export async function takeStep(session: TurnSession, step: number): Promise<Step
   const stepsLeft = session.profile.max_steps - step;
   // What is offered is also all that may be called: a last step can only end the turn.
   const run = (tools = session.offered) => {
-    // A mind knows its own steps: its only one may be a call.
+    // A driver knows its own steps: its only one may be a call.
     const offered =
-      worker.mind === undefined ? offeredForBudget(tools, stepsLeft, session.profile.must_end_with) : tools;
+      worker.driver === undefined ? offeredForBudget(tools, stepsLeft, session.profile.must_end_with) : tools;
     return thinkAndAct({ ...session, offered }, step, step_id);
   };
   try {
@@ -96,7 +96,7 @@ async function actOn(
 
 async function think(session: TurnSession, step: number, step_id: string): Promise<ModelAnswer> {
   const { worker, turn, profile } = session;
-  if (worker.mind !== undefined) return worker.mind.think(turn);
+  if (worker.driver !== undefined) return worker.driver.decide(turn);
   const stepsLeft = profile.max_steps - step;
   const tools = session.offered.map(({ definition }) => modelTool(definition));
   const stream = chunkStream(worker, turn, step_id);
@@ -151,7 +151,10 @@ async function commitCalls(
     const calls = kept.map(({ draft }) => ({ ...draft, card_id: worker.ids.mint("card") }));
     const outcome = await worker.kernel.suspendOnCalls({ ...turn, step_id, thought, calls: calls as CallDraft[] });
     if (outcome.outcome === "rejected") {
-      if (outcome.code === "conflict" && !mintsAll) continue; // P3
+      if (outcome.code === "conflict" && !mintsAll) {
+        await worker.driver?.checkTakenCallId?.(turn);
+        continue; // P3
+      }
       if (outcome.code === "stale_epoch") return null;
       throw errorOf(outcome.code, "the step could not be committed");
     }
@@ -191,10 +194,10 @@ function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsA
   const who = { agent_name: session.agentName, instance_key: session.instanceKey, ...workdir };
   const span_id = activeSpanId();
   const span = span_id === undefined ? {} : { span_id };
-  return planned.map((call) => ({
-    ...call,
-    draft: { ...call.draft, ...span, metadata: { ...call.draft.metadata, ...who } },
-  }));
+  return planned.map((call) => {
+    const driven = worker.driver?.callMetadata?.(call.refusal);
+    return { ...call, draft: { ...call.draft, ...span, metadata: { ...call.draft.metadata, ...who, ...driven } } };
+  });
 }
 
 async function act(session: TurnSession, step: CommittedStep): Promise<StepEnd> {

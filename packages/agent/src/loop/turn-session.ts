@@ -85,12 +85,12 @@ export async function openSession(worker: WorkerContext, turn: Turn, stopping: A
   };
 }
 
-/** The profile, and what its memory holds. Something else than a model reads no transcript. */
+/** The profile, and what its memory holds. A driver reads no transcript. */
 async function readMemory(
   worker: WorkerContext,
   turn: Turn,
 ): Promise<{ readonly profile: AgentProfile; readonly earlier: readonly EarlierTurn[] }> {
-  if (worker.mind !== undefined) return { profile: worker.mind.profileOf(turn), earlier: [] };
+  if (worker.driver !== undefined) return { profile: await worker.driver.profileOf(turn), earlier: [] };
   const profile = await readProfile(worker, turn);
   return { profile, earlier: await worker.conversations.before(turn, profile.memory ?? MEMORY_DEFAULT) };
 }
@@ -147,7 +147,9 @@ async function offerTools(
   );
   if (worker.extensions === undefined) requireNone(profile);
   const offered: RegisteredTool[] = [
-    ...project.list().filter(({ definition }) => isAllowed(definition.tool_name)),
+    ...project
+      .list()
+      .filter((tool) => isAllowed(tool.definition.tool_name) && (worker.driver?.mayCall?.(tool) ?? true)),
     ...internal.map((definition) => ({ definition, code: null })),
     ...((await worker.extensions?.toolsOf(profile, (name) => project.get(name) !== undefined)) ?? []),
   ];

@@ -10,7 +10,7 @@ import { errorOf, TesseraError } from "@tessera/protocol";
 import { stackOf } from "@tessera/tool/run";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { nextCallOf } from "./call-order.ts";
-import { type Ending, endingByMind, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
+import { type Ending, endingByDriver, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
 import { lastStepOf } from "./last-step.ts";
 import { runMixedLocals, runOpenLocals } from "./local-calls.ts";
 import { takeStep } from "./take-step.ts";
@@ -34,7 +34,7 @@ export async function workOnTurn(
   const run = () =>
     outcome.outcome === "nothing"
       ? runMixedLocals(worker, agent, outcome, stopping)
-      : takeForward(worker, outcome, stopping);
+      : runInSession(worker, outcome, stopping);
   const { agent_turn_id, local_calls } = outcome;
   // Calls that run here are not new to a worker that is just given the turn: one before it was lost.
   const isSuspect = (local_calls ?? []).length > 0 || (outcome.outcome === "accepted" && outcome.crash_count > 0);
@@ -43,7 +43,7 @@ export async function workOnTurn(
   return outcome.outcome;
 }
 
-async function takeForward(worker: WorkerContext, outcome: Turn, stopping: AbortSignal): Promise<void> {
+async function runInSession(worker: WorkerContext, outcome: Turn, stopping: AbortSignal): Promise<void> {
   let session: TurnSession;
   try {
     session = await openSession(worker, outcome, stopping);
@@ -84,8 +84,8 @@ async function runTurn(session: TurnSession, taken: Turn): Promise<Ending | null
   for (;;) {
     if (session.signal.aborted || session.worker.isDraining()) return null; // the next worker goes on from here
     const last = lastStepOf(session.cards);
-    const end = last.steps === 0 ? null : (session.worker.mind?.endOf(last) ?? null);
-    if (end !== null) return endingByMind(session, end);
+    const end = last.steps === 0 ? null : (session.worker.driver?.endOf(last, session) ?? null);
+    if (end !== null) return endingByDriver(session, end);
     if (last.afterExecution === "terminate") return endingByResults(session, last.results);
     const areCallsLeft = nextCallOf(session.cards) !== null;
     if (last.steps >= session.profile.max_steps && !areCallsLeft) return endingBySteps(session);
@@ -106,10 +106,10 @@ async function takeAnswers(session: TurnSession): Promise<boolean> {
 
 /** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more
  *  than it knows of: the kernel repeats a question whose answer was lost, and only the repetition was refused. */
-export function stillInDoubt(agentId: string): TesseraError {
+function stillInDoubt(agentId: string): TesseraError {
   return errorOf(
     "worker_lapsed",
-    `whether this worker holds a turn of ${agentId} cannot be told while its lease is over`,
+    `it is unknown whether this worker holds a turn of ${agentId}: its lease has expired`,
   );
 }
 

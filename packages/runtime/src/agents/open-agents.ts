@@ -25,7 +25,6 @@ import {
   readSwarmResources,
   type SwarmBundle,
   startAgentWorker,
-  startUiWorker,
   UI_WORKER_TARGET,
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
@@ -131,7 +130,11 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
       })
     : null;
   const ui = roles.includes("ui")
-    ? await startUiWorker({ ...node, project, runner, isHosted, whileAtWork: options.whileAtWork, onWarning })
+    ? await (await import("@tessera/agent/ui")).startUiWorker({
+        ...{ ...node, project, runner, isHosted },
+        whileAtWork: options.whileAtWork,
+        onWarning,
+      })
     : null;
   const pmo = roles.includes("pmo")
     ? await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning })

@@ -1,6 +1,7 @@
 // What the API asks of the product besides the kernel, answered here: the server knows neither agents nor tools.
 
-import { createUiActions, deployProfiles, requestInternalCall, requestToolCall, traceEnqueue } from "@tessera/agent";
+import { deployProfiles, requestInternalCall, requestToolCall, traceEnqueue } from "@tessera/agent";
+import type { UiActions } from "@tessera/agent/ui";
 import { errorOf, VERSION } from "@tessera/protocol";
 import type { ProductPorts, ProfileDocuments } from "@tessera/server";
 import { createHealth } from "../process/health.ts";
@@ -22,7 +23,9 @@ export function productPorts({
   reading,
 }: ProductPortsOptions): Required<ProductPorts> {
   const { kernel, ids, store } = node;
-  const actions = createUiActions(node);
+  let uiActions: Promise<UiActions> | undefined;
+  const actions = () =>
+    (uiActions ??= import("@tessera/agent/ui").then(({ createUiActions }) => createUiActions(node)));
   return {
     profiles: profileDocuments(node, reading),
     toolCalls: {
@@ -31,8 +34,8 @@ export function productPorts({
         traceEnqueue(order, (trace) => requestInternalCall(kernel, ids, { ...order, ...trace })),
     },
     uiActions: {
-      request: (order) => traceEnqueue(order, (trace) => actions.request({ ...order, ...trace })),
-      ackOf: actions.ackOf,
+      request: (order) => traceEnqueue(order, async (trace) => (await actions()).request({ ...order, ...trace })),
+      ackOf: async (turn) => (await actions()).ackOf(turn),
     },
     health: createHealth({ node, ...(isDraining === undefined ? {} : { isDraining }) }),
     verify: (options) => verifyStore(store, options),
