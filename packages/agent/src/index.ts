@@ -24,12 +24,9 @@ export {
   resetInstance,
   withdrawProfiles,
 } from "./deploy/index.ts";
-export {
-  createExtensionHost,
-  type ExtensionHost,
-  type ExtensionLogEntry,
-  type ExtensionModule,
-} from "./extensions/index.ts";
+export type { ExtensionLogEntry, ExtensionModule } from "./extensions/api.ts";
+export type { ExtensionHost } from "./extensions/extension-host.ts";
+export { extensionsOnDemand } from "./extensions/extensions-on-demand.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
 export { type AgentWorker, type BundleParts, startAgentWorker } from "./loop/agent-worker.ts";
 export type { AgentWorkerOptions } from "./loop/worker-context.ts";

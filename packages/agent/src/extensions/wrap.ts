@@ -37,7 +37,7 @@ import type {
   TurnResult,
 } from "./api.ts";
 import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
-import type { ReplanCall } from "./extension-host.ts";
+import { type ReplanCall, refusedByLayer } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
 import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
 import type { MessageEvents } from "./message-events.ts";
@@ -216,7 +216,7 @@ export async function wrapToolCall(
   const told = { ...wrapping, onFault: tellingFault(wrapping.onFault, call.onFailure) };
   const passed = await wrapCall(told, session, order, stepIndex, async (args) => {
     if (clock.monotonicMs() - begunAt > CALL_LAYERS_MS_MAX) {
-      return refusedCall(order, "the extensions around this call took too long; the tool was not started", {}); // W5
+      return refusedByLayer(order, "the extensions around this call took too long; the tool was not started", {}); // W5
     }
     if (definition === null || isSame(args, order.arguments)) return await call.run(args);
     try {
@@ -318,7 +318,7 @@ async function wrapCall(
     refuse({ layer: { extension } }, inside) {
       const content =
         inside === undefined || inside.content === null
-          ? refusedCall(order, `the extension ${extension} failed around this call; the tool was not started`, {
+          ? refusedByLayer(order, `the extension ${extension} failed around this call; the tool was not started`, {
               extension,
             })
           : withheldResult(inside.content, extension); // W4
@@ -343,21 +343,6 @@ function failedLayer({ layer: { extension, type }, error }: LayerFailure): Tesse
     details: { extension },
     cause: error,
   });
-}
-
-/** The tool was not started this time. What an earlier attempt of it did, whose worker was lost, is not known. */
-export function refusedCall(
-  { effect, attempt }: Pick<LocalCallOrder, "effect" | "attempt">,
-  message: string,
-  details: JsonObject,
-): ToolResultContent {
-  const isUnknown = attempt > 1 && effect === "once";
-  const error = isUnknown
-    ? errorOf("outcome_unknown", `${message} again, and whether its earlier attempt took effect is not known`, {
-        details,
-      })
-    : errorOf("extension_failed", message, { details: { ...details, has_run: false } });
-  return { ...buildErrorResultFromException(error), after_execution: "suspend" };
 }
 
 /** The tool ran: its effect and its result stand, but the model is not shown the result. */

@@ -34,7 +34,7 @@ import {
 import { type RunFailure, type RunOptions, type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
-import { refusedCall } from "../extensions/wrap.ts";
+import { refusedByLayer } from "../extensions/extension-host.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
 import { resultCard } from "./step-cards.ts";
@@ -144,7 +144,7 @@ async function reportUnguarded(
   const message = `${error.message}; the tool was not started`;
   await allEnded(
     calls.map((call) =>
-      report(by, { tool_call_id: call.tool_call_id, content: refusedCall(call, message, {}) }, capability),
+      report(by, { tool_call_id: call.tool_call_id, content: refusedByLayer(call, message, {}) }, capability),
     ),
   );
 }

@@ -13,7 +13,6 @@ import {
   type JsonValue,
   type ToolDelegationPolicy,
 } from "@tessera/protocol";
-import { builtinExtension } from "../extensions/builtin/index.ts";
 import { type MemoryPolicy, WORKER_TARGET_DEFAULT } from "../profile.ts";
 import type { ReadBundleFile } from "./bundle-path.ts";
 import { delegationPolicyAt, internalToolsAt, toolDelegationPolicyAt, warnWithoutPolicy } from "./delegation.ts";
@@ -98,7 +97,7 @@ export async function readAgent(
   if (spec === undefined) return null;
   const { model, params } = readModelConfig(reading, spec, targets);
   const tools = readTools(reading, spec, "tools", targets);
-  const extensions = readExtensions(reading, spec, targets);
+  const extensions = await readExtensions(reading, spec, targets);
   const allowed_internal_tools = internalToolsAt(reading, spec, "allowedInternalTools");
   const must_end_with = namesAt(reading, spec, "mustEndWith") ?? [];
   const delegation_policy = delegationPolicyAt(reading, spec, POLICY_KEYS);
@@ -209,8 +208,15 @@ function readRequired(
   return [...new Set(names)];
 }
 
-function readExtensions(reading: ResourceReading, spec: Mapping, targets: AgentTargets): readonly ExtensionUse[] {
-  const uses = (listAt(reading, spec, "extensions") ?? []).flatMap((value, index): ExtensionUse[] => {
+async function readExtensions(
+  reading: ResourceReading,
+  spec: Mapping,
+  targets: AgentTargets,
+): Promise<readonly ExtensionUse[]> {
+  const listed = listAt(reading, spec, "extensions") ?? [];
+  if (listed.length === 0) return [];
+  const { builtinExtension } = await import("../extensions/builtin/index.ts");
+  const uses = listed.flatMap((value, index): ExtensionUse[] => {
     const pointer = `/spec/extensions/${index}`;
     const ref = readRef(reading, value, pointer, "Extension", EXTENSION_USE_KEYS);
     const config = isJsonObject(value) && mappingAt(reading, { value, pointer }, "config")?.value;
@@ -221,7 +227,9 @@ function readExtensions(reading: ResourceReading, spec: Mapping, targets: AgentT
       checkAt(reading, config ? `${pointer}/config` : pointer, () => builtin.checkConfig(config || {}));
       return [{ name: ref.name, package: OWN_PACKAGE, ...given }];
     }
-    const name = resolveLocal(reading, ref, targets, () => meantExtension(ref.name));
+    const name = resolveLocal(reading, ref, targets, () =>
+      builtin === undefined ? undefined : meantExtension(ref.name),
+    );
     return name === undefined ? [] : [{ name, ...given }];
   });
   const names = uses.map(({ name }) => name);
@@ -235,8 +243,7 @@ function readExtensions(reading: ResourceReading, spec: Mapping, targets: AgentT
 }
 
 /** How to write what was meant: the built-in ones are reached by their package only. */
-function meantExtension(name: string): string | undefined {
-  if (builtinExtension(name) === undefined) return undefined;
+function meantExtension(name: string): string {
   const reference = `{kind: Extension, name: ${name}, package: "@tessera/base"}`;
   return `there is no Extension ${shown(name)} in this bundle; the built-in one is ${reference}`;
 }

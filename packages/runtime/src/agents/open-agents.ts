@@ -13,7 +13,6 @@ import {
   type BundleParts,
   bundleFileReader,
   type ConfigModule,
-  createExtensionHost,
   createModels,
   type DefinedAgent,
   type DefinedModel,
@@ -21,6 +20,7 @@ import {
   deployProfiles,
   type ExtensionHost,
   type ExtensionModule,
+  extensionsOnDemand,
   profilesOf,
   readSwarmResources,
   type SwarmBundle,
@@ -227,7 +227,7 @@ async function loadExtensions(
     }),
   );
   const extensions = modules.filter((module) => module !== null);
-  return createExtensionHost({
+  return extensionsOnDemand({
     extensions,
     kernel: node.kernel,
     clock: node.clock,
