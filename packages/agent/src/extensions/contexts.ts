@@ -112,7 +112,7 @@ function isForAnswer(session: TurnSession): boolean {
 
 /** `place`: the turn, or a step of it. */
 export function agentsOf(session: TurnSession, place: string, extension: string): AgentsApi {
-  const { world, turn, signal } = session;
+  const { worker, turn, signal } = session;
   const { project_id, channel_id, agent_id, agent_turn_id, trace_id } = turn;
   const step_id = turn.step_id ?? agent_turn_id;
   const operation = `${agent_turn_id}/${place}/${extension}`; // C2
@@ -120,7 +120,7 @@ export function agentsOf(session: TurnSession, place: string, extension: string)
   let runtime: AgentToolRuntime | null = null;
   let count = 0;
   const opened = () => {
-    runtime ??= world.runtimeFor(caller, signal);
+    runtime ??= worker.runtimeFor(caller, signal);
     return runtime;
   };
   const eventOf = (said: { input?: string; instanceKey?: string; metadata?: JsonObject }): AgentEvent => {
@@ -129,7 +129,7 @@ export function agentsOf(session: TurnSession, place: string, extension: string)
     return {
       id: `${operation}/${count}`,
       type: "extension",
-      createdAt: shownTime(world.clock),
+      createdAt: shownTime(worker.clock),
       source: { kind: "agent", name: session.agentName },
       traceId: trace_id,
       ...(input === undefined ? {} : { input }),

@@ -37,7 +37,7 @@ import type {
   TurnResult,
 } from "./api.ts";
 import { agentsOf, identityOf, newMetadata } from "./contexts.ts";
-import type { ReplanCall } from "./extension-host.ts";
+import { type ReplanCall, refusedByLayer } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
 import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
 import type { MessageEvents } from "./message-events.ts";
@@ -91,7 +91,7 @@ export async function wrapTurn(
       return inside;
     },
     save: nothingToPutBack,
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -170,7 +170,7 @@ export async function wrapStep(
         list.splice(0, list.length, ...items);
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -191,7 +191,7 @@ function emitted(emit: () => Promise<void>): Promise<void> {
 /** What the events of layers are written behind, if there are any. */
 function holdAnswer(session: TurnSession, messages: MessageEvents, ending: Ending): void {
   if (ending.thought === undefined) return;
-  messages.holdBack(thoughtCard(session.world, ending.thought, ending.step_id), () => {
+  messages.holdBack(thoughtCard(session.worker, ending.thought, ending.step_id), () => {
     ending.isThoughtKept = true;
   });
 }
@@ -211,12 +211,12 @@ export async function wrapToolCall(
   const { cards } = session;
   const thought = cards.findLast((card) => card.type === "agent.thought");
   const stepIndex = stepsOf(cards) - 1;
-  const { clock } = session.world;
+  const { clock } = session.worker;
   const begunAt = clock.monotonicMs();
   const told = { ...wrapping, onFault: tellingFault(wrapping.onFault, call.onFailure) };
   const passed = await wrapCall(told, session, order, stepIndex, async (args) => {
     if (clock.monotonicMs() - begunAt > CALL_LAYERS_MS_MAX) {
-      return refusedCall(order, "the extensions around this call took too long; the tool was not started", {}); // W5
+      return refusedByLayer(order, "the extensions around this call took too long; the tool was not started", {}); // W5
     }
     if (definition === null || isSame(args, order.arguments)) return await call.run(args);
     try {
@@ -318,7 +318,7 @@ async function wrapCall(
     refuse({ layer: { extension } }, inside) {
       const content =
         inside === undefined || inside.content === null
-          ? refusedCall(order, `the extension ${extension} failed around this call; the tool was not started`, {
+          ? refusedByLayer(order, `the extension ${extension} failed around this call; the tool was not started`, {
               extension,
             })
           : withheldResult(inside.content, extension); // W4
@@ -330,7 +330,7 @@ async function wrapCall(
         args = kept;
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -343,21 +343,6 @@ function failedLayer({ layer: { extension, type }, error }: LayerFailure): Tesse
     details: { extension },
     cause: error,
   });
-}
-
-/** The tool was not started this time. What an earlier attempt of it did, whose worker was lost, is not known. */
-export function refusedCall(
-  { effect, attempt }: Pick<LocalCallOrder, "effect" | "attempt">,
-  message: string,
-  details: JsonObject,
-): ToolResultContent {
-  const isUnknown = attempt > 1 && effect === "once";
-  const error = isUnknown
-    ? errorOf("outcome_unknown", `${message} again, and whether its earlier attempt took effect is not known`, {
-        details,
-      })
-    : errorOf("extension_failed", message, { details: { ...details, has_run: false } });
-  return { ...buildErrorResultFromException(error), after_execution: "suspend" };
 }
 
 /** The tool ran: its effect and its result stand, but the model is not shown the result. */
