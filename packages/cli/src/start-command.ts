@@ -183,8 +183,8 @@ function reloadTeller(to: {
       log.tell("info", text, facts);
       tell({ ok: true, event: "reloaded", ...facts });
     },
-    refused(_, text, { files, findings }) {
-      for (const { message, ...place } of findings) {
+    refused(lines, text, { files, findings }) {
+      for (const { message, ...place } of lines.length === 0 ? [] : findings) {
         const { file, line, column, code } = place;
         log.tell("warn", `${file}:${line}:${column}: ${message}`, { code });
       }
