@@ -162,7 +162,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
     scope.addContentTypeParser(JSON_TYPE, { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
       if (body.byteLength === 0) return undefined;
       const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
-      return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
+      return parseJson(body, { bytesMax: limits.bodyBytesMax, depthMax });
     });
     for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, world);
   });

@@ -22,7 +22,7 @@ export type { HttpFetchOptions } from "./http-fetch.ts";
 
 export interface BuiltinOptions {
   readonly clock: Clock;
-  readonly shell?: BashOptions;
+  readonly shell?: BashOptions | undefined;
   readonly http?: HttpFetchOptions;
 }
 
