@@ -167,7 +167,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
       if (body.byteLength === 0) return undefined;
       admitBody(request, body);
       const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
-      return parseJson(body, { bytesMax: limits.bodyBytesMax, ...(depthMax === undefined ? {} : { depthMax }) });
+      return parseJson(body, { bytesMax: limits.bodyBytesMax, depthMax });
     });
     for (const spec of world.routes) if (spec.body !== "upload") register(scope, spec, world);
   });

@@ -30,13 +30,13 @@ export interface ServerOptions {
   readonly ids: Ids;
   readonly listen: { readonly host: string; readonly port: number };
   /** Names besides loopback and the listening address that Host and Origin may have. */
-  readonly allowedHosts?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. Default: none. */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Signs cursors; several servers behind one name need the same. Default: random. */
-  readonly cursorKey?: Uint8Array;
+  readonly cursorKey?: Uint8Array | undefined;
   readonly onWarning: (warning: string) => void;
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Partial<ServerLimits> | undefined;
 }
 
 export interface Server {

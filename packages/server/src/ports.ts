@@ -91,7 +91,7 @@ export interface ProfileDocuments {
 export interface ExpectedProfile {
   readonly name: string;
   /** Absent: whatever it is. */
-  readonly profile_box_id?: string | null;
+  readonly profile_box_id?: string | null | undefined;
 }
 
 /** A tool call asked for by a person or a program, as a turn of its own. */

@@ -19,7 +19,7 @@ export { probeShell, type ShellOptions } from "../shell/probe.ts";
 
 export interface BuiltinOptions {
   readonly clock: Clock;
-  readonly shell?: BashOptions;
+  readonly shell?: BashOptions | undefined;
   readonly http?: HttpFetchOptions;
 }
 

@@ -35,8 +35,8 @@ interface AuditNote {
   /** What came of it. */
   readonly code: string;
   readonly principal?: string | null;
-  readonly agent_turn_id?: string;
-  readonly tool_call_id?: string;
+  readonly agent_turn_id?: string | undefined;
+  readonly tool_call_id?: string | undefined;
   readonly detail?: JsonObject;
 }
 

@@ -35,7 +35,7 @@ type ToolOutcome =
 
 /** Writes only if the current version has this digest; null: only if there is none. Else `precondition_failed`. */
 interface ToolExpectation {
-  readonly expected_digest?: string | null;
+  readonly expected_digest?: string | null | undefined;
 }
 
 type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (

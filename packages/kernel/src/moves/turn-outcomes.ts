@@ -232,10 +232,10 @@ export interface ResetRequest {
   readonly project_id: string;
   readonly agent_id: string;
   /** Names the reset: asked again under the same id it is the same one. */
-  readonly card_id?: string;
+  readonly card_id?: string | undefined;
   /** Who resets. */
   readonly author_id: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export type ResetOutcome =
@@ -260,7 +260,7 @@ export type DeferOutcome =
 export interface StopRequest {
   readonly project_id: string;
   readonly agent_turn_id: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export type StopOutcome =

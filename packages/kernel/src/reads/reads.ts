@@ -106,12 +106,12 @@ export interface Reads {
   turns(
     projectId: string,
     filter?: {
-      readonly status?: string;
-      readonly agent_id?: string;
-      readonly parent_agent_turn_id?: string;
+      readonly status?: string | undefined;
+      readonly agent_id?: string | undefined;
+      readonly parent_agent_turn_id?: string | undefined;
       /** The last turn of the page before. */
-      readonly before?: TurnPlace;
-      readonly limit?: number;
+      readonly before?: TurnPlace | undefined;
+      readonly limit?: number | undefined;
     },
   ): Promise<Row[]>;
   head(projectId: string, agentId: string): Promise<Row | null>;
@@ -121,7 +121,7 @@ export interface Reads {
   failuresOfTurn(
     projectId: string,
     turnId: string,
-    page?: { readonly after?: number; readonly limit?: number },
+    page?: { readonly after?: number | undefined; readonly limit?: number | undefined },
   ): Promise<FailureRow[]>;
   project(projectId: string): Promise<Row | null>;
   tools(projectId: string): Promise<Row[]>;

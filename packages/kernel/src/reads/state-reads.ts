@@ -65,7 +65,7 @@ interface StepPage {
   readonly order: "asc" | "desc";
   readonly limit: number;
   /** The last row of the page before. */
-  readonly after?: { readonly started_at: string; readonly step_id: string };
+  readonly after?: { readonly started_at: string; readonly step_id: string } | undefined;
 }
 
 export interface ExecutionEdgeRow extends Row {
@@ -189,13 +189,13 @@ interface ActivityReport {
 export interface StateReads {
   /** One page by id. With a project, that one at most. */
   projects(page: {
-    readonly project_id?: string;
-    readonly after?: string;
+    readonly project_id?: string | undefined;
+    readonly after?: string | undefined;
     readonly limit: number;
   }): Promise<ProjectRow[]>;
   heads(
     projectId: string,
-    page: { readonly channel_id?: string; readonly after?: string; readonly limit: number },
+    page: { readonly channel_id?: string | undefined; readonly after?: string | undefined; readonly limit: number },
   ): Promise<HeadRow[]>;
   steps(projectId: string, filter: StepFilter, page: StepPage): Promise<StepRow[]>;
   /** Newest first: by time, then by id, both downwards. With `before`, those behind that edge in this order. */

@@ -168,7 +168,7 @@ export type Sweeper = Repetition;
 export function startSweeper(options: {
   sweep: Sweep;
   clock: TransitionWorld["clock"];
-  intervalMs?: number;
+  intervalMs?: number | undefined;
   onWarning: (warning: string) => void;
 }): Sweeper {
   const everyMs = options.intervalMs ?? SWEEP_INTERVAL_MS;

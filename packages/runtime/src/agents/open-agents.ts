@@ -59,11 +59,11 @@ export interface AgentsOptions {
 /** What `defineModel`, `defineAgent` and `defineSwarm` answer. */
 export interface AgentResources {
   /** Made with `defineModel`, besides those of the bundle. */
-  readonly models?: readonly DefinedModel[];
+  readonly models?: readonly DefinedModel[] | undefined;
   /** Made with `defineAgent`, besides those of the bundle. */
-  readonly agents?: readonly DefinedAgent[];
+  readonly agents?: readonly DefinedAgent[] | undefined;
   /** Made with `defineSwarm`, besides those of the bundle. */
-  readonly swarms?: readonly DefinedSwarm[];
+  readonly swarms?: readonly DefinedSwarm[] | undefined;
 }
 
 /** A bundle's agents and tools as they were at one time. */
@@ -123,9 +123,9 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
         ...partsOf(edition),
         models: createModels({ env, clock: node.clock, onWarning }),
         whileAtWork: options.whileAtWork,
-        ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
-        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-        ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+        concurrencyMax: options.concurrencyMax,
+        leaseMs: options.leaseMs,
+        onLog: options.onLog,
         onWarning,
       })
     : null;
@@ -285,7 +285,9 @@ function configOf(bundle: ToolEdition["bundle"], resources: AgentsOptions["resou
   if (resources === undefined) return config;
   const own = isJsonObject(config?.exports) ? config.exports : {};
   const exported = (own.default ?? own["module.exports"] ?? {}) as Readonly<Record<string, unknown>>;
-  const lists = Object.entries(resources).map(([key, list]) => [key, [...listOf(exported[key]), ...list]] as const);
+  const lists = Object.entries(resources).map(
+    ([key, list]) => [key, [...listOf(exported[key]), ...(list ?? [])]] as const,
+  );
   return { file: config?.file ?? "the program", exports: { default: { ...exported, ...Object.fromEntries(lists) } } };
 }
 

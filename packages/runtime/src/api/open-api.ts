@@ -69,7 +69,7 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     kernel: { ...node.kernel, authenticate: key.authenticate },
     tools: {
       parse: (bytes, { onCost, ...source }) => {
-        const options = { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) };
+        const options = { ...source, envAllowList };
         return reading.read({ kind: "tools", bytes, options }, { projectId: source.projectId, onCost }) as never;
       },
       isReservedName: isReservedToolName,
@@ -79,11 +79,11 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     clock: node.clock,
     ids: node.ids,
     listen: { host, port },
-    ...(allowedHosts === undefined ? {} : { allowedHosts }),
-    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    allowedHosts,
+    trustedProxies,
     // Servers behind one name share the given key, and so the cursors of each other.
-    ...(key.isNew ? {} : { cursorKey: createHash("sha256").update(`cursor:${key.text}`).digest() }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    cursorKey: key.isNew ? undefined : createHash("sha256").update(`cursor:${key.text}`).digest(),
+    limits: options.limits,
     onWarning,
   });
   try {

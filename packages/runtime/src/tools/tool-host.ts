@@ -152,12 +152,12 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const code = options.code ?? (await openToolCode({ ...options, place: node.store.place, clock }));
     closing.push(() => code.close()); // H5
     const { isolated } = code;
-    const builtins = builtinTools({ clock, ...(options.shell === undefined ? {} : { shell: options.shell }) });
+    const builtins = builtinTools({ clock, shell: options.shell });
     const bundle = await code.bundle();
     const agent = createLazyAgent();
     const dispatcher = options.dispatcher ?? agent.dispatcher;
     closing.push(() => agent.close());
-    const environment = { env, ...(options.envAllowList === undefined ? {} : { allowList: options.envAllowList }) };
+    const environment = { env, allowList: options.envAllowList };
     const workspaces = await openWorkspaces(code.workspaceRoot);
     const resolve = (invocation: ToolInvocation) => now.toolOf(invocation);
     const runner: HostToolRunner = createToolRunner({ resolve, isolated, workspaces, environment, clock, onWarning });
@@ -241,10 +241,10 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
         runner,
         executor: options.executor,
         whileAtWork: options.whileAtWork,
-        ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
-        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
+        concurrencyMax: options.concurrencyMax,
+        leaseMs: options.leaseMs,
         runtimeFor: (call) => createAgentRuntime({ kernel: node.kernel, clock, caller: call }),
-        ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+        onLog: options.onLog,
         onWarning,
       });
     }

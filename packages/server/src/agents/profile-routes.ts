@@ -79,12 +79,12 @@ export function profileRoutes({ kernel, cursors, ports, reading }: ManagementWor
     if (name !== undefined && version === "*" && (await kernel.reads.profile(projectId, name)) === null) {
       throw preconditionFailed();
     }
-    const box = version === null || version === "*" ? {} : { profile_box_id: version };
+    const profile_box_id = version === null || version === "*" ? undefined : version;
     const deployed = await ports.profiles.deploy(bytes, {
       projectId,
       onCost: reading.open(request.key, projectId),
-      ...(file === undefined ? {} : { file }),
-      ...(name === undefined ? {} : { expected: { name, ...box } }),
+      file,
+      expected: name === undefined ? undefined : { name, profile_box_id },
     });
     return await answerOf(projectId, deployed.name, deployed.outcome === "unchanged" ? 200 : 201); // P3
   }

@@ -35,8 +35,8 @@ export function resetRoute({ kernel }: Pick<ManagementWorld, "kernel">): RouteSp
     const key = request.header("idempotency-key");
     const outcome = await kernel.resetConversation({
       ...{ project_id, agent_id, author_id: request.key.key_id }, // R2
-      ...(key === null ? {} : { card_id: cardIdOf(project_id, key) }),
-      ...(reason === undefined ? {} : { reason }),
+      card_id: key === null ? undefined : cardIdOf(project_id, key),
+      reason,
     });
     if (outcome.outcome === "rejected") {
       if (outcome.code === "conflict") throw usedOtherwise();

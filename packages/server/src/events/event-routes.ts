@@ -75,9 +75,8 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
     });
     const stopped = request.stopped();
     const events = counted(request, {
-      ...{ project_id, after, stopped, isKeyGood: () => world.isKeyGood(request) },
-      ...(agent_id === undefined ? {} : { agent_id }),
-      ...(agent_turn_id === undefined ? {} : { agent_turn_id }),
+      ...{ project_id, after, agent_id, agent_turn_id, stopped },
+      isKeyGood: () => world.isKeyGood(request),
     });
     // Begun at once, so that it gives its place back also when the client goes before anything is sent.
     const { value: first } = await events.next();

@@ -68,13 +68,12 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const target = request.param("target");
     const { key_id } = request.key;
     const { max = 1, wait_ms = 0, executor = key_id, claim_id } = await readClaim(request.body ?? {});
-    const repeatable = claim_id === undefined ? {} : { claim_id };
     requireTarget(request.key, target);
     // A key of one project is proof that the project exists.
     if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
       throw unknownProject(project_id);
-    const order = { project_id, target, executor, principal: key_id, max, wait_ms, ...repeatable }; // E4
-    const calls = await polls.run({ holder: request, wait_ms, ...repeatable }, request.stopped(), (stopped) =>
+    const order = { project_id, target, executor, principal: key_id, max, wait_ms, claim_id }; // E4
+    const calls = await polls.run({ holder: request, wait_ms, claim_id }, request.stopped(), (stopped) =>
       claimCalls(world, order, stopped),
     );
     return { status: 200, body: { calls: calls.map(callDocument) } };
@@ -93,8 +92,8 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       tool_call_id,
       executor,
       principal: request.key.key_id, // E1
-      ...(claim_id === undefined ? {} : { claim_id }), // E4
-      ...(tool_call_card_id === undefined ? {} : { tool_call_card_id }),
+      claim_id, // E4
+      tool_call_card_id,
       ...(ticket === null ? { target: target.target } : { ticket }),
     });
     if (outcome.outcome === "rejected") throw refused(outcome);
@@ -129,9 +128,7 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       ...hold,
       ...traceOf(request),
       ...reportedResult(body),
-      ...(message_type === undefined ? {} : { message_type }),
-      ...(author_id === undefined ? {} : { author_id }),
-      ...(function_name === undefined ? {} : { function_name }),
+      ...{ message_type, author_id, function_name },
       ...(typeof stack === "string" ? { stack } : {}),
     });
     if (outcome.outcome === "rejected")
@@ -224,14 +221,16 @@ const CLAIMS: ReadonlySet<string> = new Set([
 function reportedResult(body: Static<typeof ReportBody>) {
   const { tool_result_card_id, status, result, error, after_execution } = body;
   // With the fields that there are not: what to make of them is the kernel's to say (E3).
-  const content = Object.fromEntries(Object.entries(body).filter(([field]) => !CLAIMS.has(field)));
-  if (tool_result_card_id === undefined) return { content: content as unknown as ResultContent };
+  const content: Partial<ResultContent> = Object.fromEntries(
+    Object.entries(body).filter(([field]) => !CLAIMS.has(field)),
+  );
+  if (tool_result_card_id === undefined) return { content: content as ResultContent };
   const isInline = result !== undefined || error !== undefined;
   return {
     tool_result_card_id,
-    ...(isInline ? { content: content as unknown as ResultContent } : {}),
-    ...(status === undefined ? {} : { status: status as string }),
-    ...(after_execution === undefined ? {} : { after_execution: after_execution as string }),
+    content: isInline ? (content as ResultContent) : undefined,
+    status: status as string | undefined,
+    after_execution: after_execution as string | undefined,
   };
 }
 
@@ -245,8 +244,7 @@ function holdOf(request: ApiRequest) {
 }
 
 function traceOf(request: ApiRequest) {
-  const traceparent = request.header(HEADERS.traceparent);
-  return traceparent === null ? {} : { traceparent };
+  return { traceparent: request.header(HEADERS.traceparent) ?? undefined };
 }
 
 function requireTarget(key: ApiKeyIdentity, target: string): void {

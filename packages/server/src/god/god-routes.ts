@@ -13,6 +13,7 @@ import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { closed, Facts, Id, idQuery, oneOf, orNull, Text } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
+import { given } from "../routing/query-values.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, type RouteSpec } from "../routing/route-spec.ts";
 import type { TurnWaits } from "../turns/turn-waits.ts";
@@ -110,7 +111,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
       throw notOf(agent_turn_id, "channel_id", channel_id);
     const outcome = await kernel.stopTurn({ project_id, agent_turn_id, reason });
     if (outcome.outcome === "rejected") {
-      throw refused(outcome, outcome.status === undefined ? {} : { status: outcome.status });
+      throw refused(outcome, given({ status: outcome.status }));
     }
     return { status: 200, body: { status: "ok" }, made: { turn: agent_turn_id } };
   }

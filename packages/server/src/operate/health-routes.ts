@@ -8,6 +8,7 @@ import type { Clock } from "@tessera/kernel/ports";
 import Type from "typebox";
 import type { Health, ServerPorts } from "../ports.ts";
 import { named, oneOf, Text } from "../routing/api-schemas.ts";
+import { given } from "../routing/query-values.ts";
 import type { ApiAnswer, RouteSpec } from "../routing/route-spec.ts";
 
 export interface HealthWorld {
@@ -42,8 +43,7 @@ export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[
 
   async function health(): Promise<ApiAnswer> {
     const { status, checks } = await look();
-    const version = ports.version === undefined ? {} : { version: ports.version };
-    return { status: status === "unready" ? 503 : 200, body: { status, checks, ...version } };
+    return { status: status === "unready" ? 503 : 200, body: { status, checks, ...given({ version: ports.version }) } };
   }
 
   async function ready(): Promise<ApiAnswer> {

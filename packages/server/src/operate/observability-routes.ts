@@ -120,7 +120,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       plural,
       limit: limitOf(request.query, LIMIT),
       placeOf: (row) => String(row[column]),
-      read: (after, count) => (after === null ? read(count) : read(count, Number(after))),
+      read: (after, count) => (after === undefined ? read(count) : read(count, Number(after))),
     });
   }
 

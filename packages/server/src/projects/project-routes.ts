@@ -67,12 +67,7 @@ export function projectRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[]
       plural: "projects",
       limit: limitOf(request.query, LIMIT),
       placeOf: (row) => row.project_id,
-      read: (after, limit) =>
-        kernel.reads.projects({
-          ...(project_id === null ? {} : { project_id }), // P1
-          ...(after === null ? {} : { after }),
-          limit,
-        }),
+      read: (after, limit) => kernel.reads.projects({ project_id: project_id ?? undefined, after, limit }), // P1
       show: documentOf,
     });
   };

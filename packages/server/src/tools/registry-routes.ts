@@ -66,7 +66,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
   function parse(request: ApiRequest, projectId: string) {
     const { bytes, file } = uploadOf(request);
     const onCost = reading.open(request.key, projectId);
-    return tools.parse(bytes, { projectId, onCost, ...(file === undefined ? {} : { file }) });
+    return tools.parse(bytes, { projectId, onCost, file });
   }
 
   async function upload(request: ApiRequest): Promise<ApiAnswer> {
@@ -106,7 +106,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
       const outcome = await kernel.putTool({
         ...definition,
         project_id: projectId,
-        ...(expected === undefined ? {} : { expected_digest: expected }),
+        expected_digest: expected,
       });
       if (outcome.outcome !== "rejected") {
         return {

@@ -110,7 +110,7 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
       plural: "heads",
       limit,
       placeOf: (row) => row.agent_id,
-      read: (after, count) => reads.heads(projectId, { ...filter, ...(after === null ? {} : { after }), limit: count }),
+      read: (after, count) => reads.heads(projectId, { ...filter, after, limit: count }),
     });
   }
 
@@ -133,7 +133,7 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
         const [started_at, step_id] = splitPlace(after ?? "");
         return reads.steps(projectId, filter, {
           ...{ order, limit: count },
-          ...(after === null ? {} : { after: { started_at, step_id } }),
+          after: after === undefined ? undefined : { started_at, step_id },
         });
       },
     });
@@ -252,8 +252,8 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   ];
 }
 
-function edgePlace(after: string | null): { readonly created_at: string; readonly edge_id: string } | undefined {
-  if (after === null) return undefined;
+function edgePlace(after: string | undefined): { readonly created_at: string; readonly edge_id: string } | undefined {
+  if (after === undefined) return undefined;
   const [created_at, edge_id] = splitPlace(after);
   return { created_at, edge_id };
 }
