@@ -1,7 +1,7 @@
 import { VERSION } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
-import { migrateText } from "./commands/migrate-command.ts";
-import { verifyText } from "./commands/verify-command.ts";
+import { migrateText } from "./commands/migrate.ts";
+import { verifyText } from "./commands/verify.ts";
 import { printed as printedText } from "./output/printing-gate.ts";
 import { runCli } from "./run-cli.ts";
 

@@ -9,6 +9,7 @@
 //       since a reset would take their memory, too.
 //   S5. A line that the server refuses is told, and the chat goes on.
 
+import type { ChatFlags, ChatPlace } from "../commands/chat.ts";
 import { listOfProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { isApiProblem } from "../output/api-failure.ts";
@@ -17,7 +18,6 @@ import type { Terminal } from "../output/printing-gate.ts";
 import { openWatch, type Past } from "../progress/watch-turns.ts";
 import { answerOf, exitCodeOf, type TurnAnswer } from "../turns/turn-answer.ts";
 import { isEnded } from "../turns/turn-document.ts";
-import type { ChatFlags, ChatPlace } from "./chat-command.ts";
 import { type ChatPrinter, createChatPrinter } from "./chat-printer.ts";
 
 type Heard =
@@ -37,7 +37,7 @@ const HELP =
   "/fresh: the next line begins anew. /reset: begin anew now. /exit: leave. Everything else is said to the agent.";
 const QUESTION = "\nstop the turn (s), leave it running (l), or go on (g)? ";
 
-export async function chat(place: ChatPlace, flags: ChatFlags, terminal: Terminal): Promise<ExitCode> {
+export async function holdChat(place: ChatPlace, flags: ChatFlags, terminal: Terminal): Promise<ExitCode> {
   const { client, agent, agentId } = place;
   const { project, instance } = flags;
   const printer = createChatPrinter(terminal, { isJson: flags.json === true, agent });

@@ -18,8 +18,8 @@ import {
   watchFiles,
 } from "@tessera/runtime";
 import type { Line } from "../output/printing-gate.ts";
+import { shownPath } from "../output/shown-path.ts";
 import { findingLines, several } from "../output/validate-formats.ts";
-import { shownPath } from "../output/validate-path.ts";
 
 /** Where it is said: on a terminal, in a log, or as JSON. */
 export interface ReloadTeller {

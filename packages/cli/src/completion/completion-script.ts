@@ -4,8 +4,8 @@
 //   S2. Every text of ours is quoted for the shell it goes to.
 
 import type { Command } from "commander";
+import type { Shell } from "../commands/completion.ts";
 import { type CompletedCommand, completedCommands, type Takes } from "./completion-tree.ts";
-import type { Shell } from "./program-completion.ts";
 
 export function completionScript(program: Command, shell: Shell): string {
   const name = program.name();

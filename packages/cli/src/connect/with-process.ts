@@ -17,6 +17,7 @@ import {
 import type { HostFlags } from "../flags/flags.ts";
 import { chooseStore, warnings } from "../flags/store-flags.ts";
 import type { Terminal } from "../output/printing-gate.ts";
+import { type Api, clientOf } from "./connection.ts";
 
 type Chosen = Partial<
   Pick<
@@ -68,4 +69,10 @@ export async function withProcess<T>(
   });
   await close();
   return done;
+}
+
+/** The API that the process serves, as its own command asks it. */
+export async function ownApi({ api }: Process): Promise<Pick<Api, "client" | "clock">> {
+  if (api === null) throw new Error("a process with the role api has an API");
+  return await clientOf({ url: api.url, apiKey: api.key.text });
 }

@@ -8,7 +8,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER } from "@tessera/protocol";
-import type { TemplateName } from "./init-templates.ts";
+
+export const TEMPLATES = {
+  minimal: { about: "one agent with one tool", input: "hello world" },
+  "multi-agent": { about: "a planner that gives its work to two others at once", input: "tea" },
+  service: { about: "an agent whose tool runs in a program of your own, over HTTP", input: "a stitch in time" },
+} as const;
+
+export type TemplateName = keyof typeof TEMPLATES;
 
 export interface TemplateFile {
   readonly path: string;

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { unknownTool } from "../commands/unknown-tool.ts";
+import { unknownTool } from "../commands/known-tools.ts";
 import { printed } from "./printing-gate.ts";
 import { exitCodeOf, failureText, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
 

@@ -3,7 +3,7 @@
 import type { Turn } from "@tessera/client";
 import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import type { HostFlags } from "../flags/flags.ts";
+import type { ApiFlags, HostFlags } from "../flags/flags.ts";
 import { quoted, storeWords } from "../output/paste-command.ts";
 import { labelled, sentence, type Terminal, type Text } from "../output/printing-gate.ts";
 import { agentOf } from "./turn-document.ts";
@@ -73,6 +73,19 @@ export function tellAnswer(answer: TurnAnswer, { json }: { readonly json?: boole
 /** The answer of a command that waited for turns, as --json prints it; what is open is kept unless the store was in memory. */
 export function openTurn(agent_turn_id: string, agent_turn_ids: readonly string[] = [agent_turn_id], is_kept = true) {
   return { status: "waiting", agent_turn_id, agent_turn_ids, is_kept };
+}
+
+/** Of a turn that goes on without being watched. `waitSeconds` null: the watch was interrupted. */
+export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, waitSeconds: number | null): ExitCode {
+  const again = ["tessera turns tail", turnId, ...storeWords(flags, terminal.env)].join(" ");
+  const said = waitSeconds === null ? "stopped looking" : `it has not ended within ${waitSeconds} s`;
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId) })}\n`);
+  else
+    terminal.err([
+      sentence(`tessera: ${said}; the turn goes on`),
+      labelled("what to do", "Look again: ", { whole: again }),
+    ]);
+  return EXIT.waiting;
 }
 
 export interface OpenTurns {
