@@ -1,26 +1,19 @@
 import { type Command, Help } from "commander";
 import { expect, it } from "vitest";
+import { testTerminal } from "../test/test-terminal.ts";
 import { EXIT } from "./exit-codes.ts";
-import { printed, type Text } from "./output/printing-gate.ts";
 import { createProgram } from "./program.ts";
 
 const COLUMNS = 80;
-let written = "";
-const out = (text: Text) => {
-  written += printed(text);
-};
+const { printed, terminal } = testTerminal();
 const programFor = (args?: readonly string[]) =>
-  createProgram(
-    { env: {}, out, err: out, input: async () => "", isWatched: false, isOutWatched: false, stopped: async () => {} },
-    { writeErr: out, onExit: () => undefined },
-    args,
-  );
+  createProgram(terminal, { writeErr: terminal.err, onExit: () => undefined }, args);
 const program = await programFor();
 
 function helpOf(command: Command): string {
-  written = "";
+  printed.out = "";
   command.outputHelp();
-  return written;
+  return printed.out;
 }
 
 function all(command: Command): Command[] {

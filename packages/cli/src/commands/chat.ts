@@ -99,9 +99,8 @@ async function chatRemotely(flags: ChatFlags, terminal: Terminal): Promise<ExitC
   return await withApi(flags, terminal, async (api) => {
     const agent = flags.agent ?? (await entryAgent(api.client, flags.project));
     const { client, clock, renew } = api;
-    const more = renew === undefined ? {} : { renew };
     const agentId = agentIdOf(flags.project, agent, flags.instance);
-    return await holdChat({ client, clock, ...more, agent, agentId, isKept: true }, flags, terminal);
+    return await holdChat({ client, clock, renew, agent, agentId, isKept: true }, flags, terminal);
   });
 }
 

@@ -32,7 +32,7 @@ export interface ReloadTeller {
   warn(text: string): void;
 }
 
-export interface DevReload {
+interface DevReload {
   /** The process is there; from now on changes are loaded. */
   begin(reload: BundleReload): void;
   stop(): void;

@@ -70,7 +70,7 @@ async function doctor(given: string | undefined, flags: DoctorFlags, terminal: T
     apiKey: typeof key === "string" ? key : undefined,
     project,
     host,
-    ...(url === undefined || isPortGiven ? { port } : {}),
+    port: url === undefined || isPortGiven ? port : undefined,
     bundle,
     env,
     node: { version: process.versions.node, path: process.execPath },

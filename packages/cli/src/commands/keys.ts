@@ -8,6 +8,7 @@ import { inNewProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { checkId, readChoice, readNumber } from "../flags/flag-values.ts";
 import { type ApiFlags, addApiFlags, collect } from "../flags/flags.ts";
+import { API_KEY_ROLES } from "../flags/roles.ts";
 import { isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo, usageError } from "../output/failure.ts";
 import { labelled, sentence, type Terminal } from "../output/printing-gate.ts";
@@ -24,7 +25,6 @@ interface KeyFlags extends KeyListFlags {
   readonly expiresDays?: string;
 }
 
-const API_KEY_ROLES = ["viewer", "operator", "executor", "admin"] as const;
 const DAY_SECONDS = 86_400;
 const LABEL_CHARS_MAX = 200;
 const DAYS_MAX = 3_650;

@@ -66,7 +66,7 @@ export async function runHere(order: Order): Promise<Ran> {
       graceMs: CLOSE_GRACE_MS,
       options: {
         roles: ROLES,
-        ...(input === undefined ? { migrate: "check" } : {}),
+        migrate: input === undefined ? "check" : undefined,
         // Before anybody works: what was left open may end at once.
         beforeWork: async (node) => {
           if (node.store.kind === "directory" || input === undefined) {

@@ -12,8 +12,7 @@
 
 import { errorOf, visibleLine } from "@tessera/protocol";
 import { API_HOST, type Api, type Log, openLog, type Process, quietRepeats, systemClock } from "@tessera/runtime";
-import { heldByTessera } from "../connect/held-directory.ts";
-import { takenByTessera } from "../connect/taken-port.ts";
+import { heldByTessera, takenByTessera } from "../connect/other-tessera.ts";
 import { ownApi, withProcess } from "../connect/with-process.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { HostFlags } from "../flags/flags.ts";

@@ -18,7 +18,7 @@ import { isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo, usageError } from "../output/failure.ts";
 import { sentence, type Terminal } from "../output/printing-gate.ts";
 import {
-  exitCodeOf,
+  exitCodeOfCall,
   failureText,
   type OpenCall,
   openCallText,
@@ -111,7 +111,7 @@ async function toolsCall(name: string | undefined, rawFlags: ToolCallFlags, term
   const running = isPlaced ? await reachRunning(flags, terminal) : null;
   const asked = running === null ? await askHereOrStarted(order) : await askRunning(running, order);
   tellAnswer(asked, flags, terminal);
-  return exitCodeOf(asked.answer); // C2
+  return exitCodeOfCall(asked.answer); // C2
 }
 
 async function askRunning(api: Api, order: Order): Promise<Asked> {
@@ -152,7 +152,7 @@ async function askHere(order: Order): Promise<Asked> {
       graceMs: CLOSE_GRACE_MS,
       options: {
         roles: ["kernel", "tools", "api"],
-        ...(name === undefined ? { migrate: "check" } : {}),
+        migrate: name === undefined ? "check" : undefined,
         onLog: ({ level, message }) => say(`${level.padEnd(5)} ${message}`),
         onProgress: (_, { message = "", fraction }) =>
           say(`progress ${fraction === undefined ? "" : `${Math.round(fraction * 100)} % `}${message}`),
@@ -209,7 +209,7 @@ async function request({ client }: Pick<Api, "client">, order: Order, hosted: re
 
 /** C1, C3 */
 function tellAnswer({ tool, answer, open }: Asked, flags: ToolCallFlags, terminal: Terminal): void {
-  const isOk = exitCodeOf(answer) === EXIT.ok;
+  const isOk = exitCodeOfCall(answer) === EXIT.ok;
   if (flags.json === true) {
     const more = open === null ? {} : { why: open.reason, is_kept: open.keptIn !== null };
     terminal.out(`${JSON.stringify({ ok: isOk, tool, ...answer, ...more })}\n`);

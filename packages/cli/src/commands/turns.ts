@@ -13,6 +13,7 @@ import { storeWords } from "../output/paste-command.ts";
 import { labelled, sentence, type Terminal } from "../output/printing-gate.ts";
 import type { ProgramParts } from "../program.ts";
 import { findTurn } from "../turns/find-turn.ts";
+import { END_STATUSES, OPEN_STATUSES } from "../turns/turn-document.ts";
 import { failuresText, type ListedTurn, turnsTable, turnText } from "../turns/turn-text.ts";
 import { followWaits, nextCommand, whySentence } from "../turns/turn-why.ts";
 import { agentsOf, nameOf } from "./agents.ts";
@@ -33,18 +34,7 @@ interface TurnsStopFlags extends ApiFlags {
   readonly reason?: string;
 }
 
-const TURN_STATUSES = [
-  "queued",
-  "active",
-  "dispatched",
-  "running",
-  "suspended",
-  "success",
-  "failed",
-  "canceled",
-  "timeout",
-  "partial",
-] as const;
+const TURN_STATUSES = [...OPEN_STATUSES, ...END_STATUSES] as const;
 const LIMIT_MAX = 1_000_000;
 /** Of one page of the API. */
 const PAGE_MAX = 200;

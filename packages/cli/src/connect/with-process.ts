@@ -54,7 +54,7 @@ export async function withProcess<T>(
   reportStrayFailures(process); // P3
   const opened = await openProcess({
     ...processSettings(settings),
-    ...(bundle === undefined ? {} : { bundle: resolve(bundle) }),
+    bundle: bundle === undefined ? undefined : resolve(bundle),
     env: terminal.env,
     executor: `tessera-${process.pid}`,
     onWarning: warnings(flags, terminal),

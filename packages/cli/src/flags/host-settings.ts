@@ -17,7 +17,7 @@ import { usageError } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
 import type { HostFlags } from "./flags.ts";
 
-export interface HostSettings<Flags extends HostFlags> {
+interface HostSettings<Flags extends HostFlags> {
   /** With the project, and the store or server, that are in effect, whoever said so. */
   readonly flags: Flags;
   readonly values: Settings;

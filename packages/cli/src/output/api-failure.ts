@@ -8,7 +8,7 @@ import { ERROR_CATALOGUE, type ErrorCode, isJsonObject, type TesseraError } from
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { Failure } from "./failure.ts";
 
-export interface ApiProblem extends Error {
+interface ApiProblem extends Error {
   /** 0: no answer came. */
   readonly status: number;
   readonly code: ErrorCode;

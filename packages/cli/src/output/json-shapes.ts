@@ -8,7 +8,7 @@
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export interface JsonShape {
+interface JsonShape {
   /** Lines before the answer, or instead of one for a command that ends when it is told to. */
   readonly events?: JsonSchema;
   readonly answer?: JsonSchema;

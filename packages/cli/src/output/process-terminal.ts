@@ -19,12 +19,15 @@ type Input = AsyncIterable<Buffer> & {
   removeListener?(event: "data" | "end", heard: (chunk: Buffer) => void): unknown;
   pause?(): unknown;
 };
-type Output = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns"> & {
+interface Output {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(chunk: string | Uint8Array, ...more: readonly unknown[]): boolean;
   on(event: "error", heard: (error: NodeJS.ErrnoException) => void): unknown;
-};
+}
 
 /** What is used of a process. */
-export interface ProcessLike {
+interface ProcessLike {
   readonly env: ProcessTerminal["env"];
   readonly stdin: Input;
   readonly stdout: Output;
@@ -33,8 +36,6 @@ export interface ProcessLike {
   removeListener(signal: "SIGINT" | "SIGTERM", heard: () => void): unknown;
   exit(): void;
 }
-
-type Write = (text: string, ...more: readonly unknown[]) => boolean;
 
 /** Letters in a colour, bold or faint. Nothing that hides them, or moves. */
 const COLOUR = "(?:[0-4]|2[2-4]|3[0-79]|9[0-7])";
@@ -48,10 +49,10 @@ const LINE_CHARS_MAX = 262_144;
 /** `end` ends the process of a command that nobody listens to any more (T2). */
 export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): ProcessTerminal {
   const { env, stdin, stdout, stderr } = host;
-  const write = stdout.write.bind(stdout) as (text: string) => boolean;
-  const writeErr = stderr.write.bind(stderr) as Write;
-  stdout.write = strayWriter(writeErr) as Output["write"]; // T4
-  stderr.write = strayWriter(writeErr) as Output["write"];
+  const write: Output["write"] = stdout.write.bind(stdout);
+  const writeErr: Output["write"] = stderr.write.bind(stderr);
+  stdout.write = strayWriter(writeErr); // T4
+  stderr.write = strayWriter(writeErr);
   const stops = new Set<() => void>();
   let isOutGone = false;
   host.stdout.on("error", (error) => {
@@ -88,7 +89,7 @@ export function processTerminal(host: ProcessLike, end: () => void = () => host.
 }
 
 /** T4 */
-function strayWriter(write: Write): (chunk: string | Uint8Array, ...more: readonly unknown[]) => boolean {
+function strayWriter(write: Output["write"]): Output["write"] {
   const decoder = new StringDecoder("utf8"); // a character may lie in two chunks
   return (chunk, ...more) => {
     const text = typeof chunk === "string" ? chunk : decoder.write(chunk as Buffer);

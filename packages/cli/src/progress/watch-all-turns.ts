@@ -10,7 +10,7 @@ import type { Clock } from "../connect/connection.ts";
 import { answerOf, deliverableText } from "../turns/turn-answer.ts";
 import type { LinePrinter } from "./progress-printer.ts";
 import { createTurnProgress, type TurnProgress } from "./turn-progress.ts";
-import { createBell } from "./watch-turns.ts";
+import { createWakeSignal } from "./wake-signal.ts";
 
 type TurnsClient = Pick<Client, "getTurn" | "listSteps" | "listTurns" | "readCards" | "streamEvents">;
 
@@ -39,7 +39,7 @@ export async function watchAllTurns(
 ): Promise<void> {
   const nowMs = () => clock.monotonicMs();
   const progress = createTurnProgress(client, { project, nowMs, signal });
-  const bell = createBell(clock);
+  const news = createWakeSignal(clock);
   const heard = new Set<string>();
   const told = new Set<string>();
 
@@ -48,13 +48,13 @@ export async function watchAllTurns(
       try {
         for await (const { data } of client.streamEvents({ project, signal, onOpen: onReady })) {
           if (!told.has(data.agentTurnId)) heard.add(data.agentTurnId);
-          bell.ring();
+          news.wake();
         }
       } catch {
         onReady();
         // The API ends with the process, and whatever else is wrong is told by those who ask it for something.
       }
-      if (!signal.aborted) await bell.pause(LISTEN_AGAIN_MS, signal);
+      if (!signal.aborted) await news.pause(LISTEN_AGAIN_MS, signal);
     }
   }
 
@@ -92,7 +92,7 @@ export async function watchAllTurns(
   while (!signal.aborted) {
     await look().catch(() => undefined); // as in listen
     if (signal.aborted) break;
-    await (progress.isIdle() && heard.size === 0 ? bell.heard(signal) : bell.pause(LOOK_MS, signal));
+    await (progress.isIdle() && heard.size === 0 ? news.woken(signal) : news.pause(LOOK_MS, signal));
   }
   await listening;
 }

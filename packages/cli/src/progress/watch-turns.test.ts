@@ -32,7 +32,7 @@ function watch(turns: () => readonly Turn[], wait: Given = {}) {
   });
   const { until = null, signal = new AbortController().signal, past, renew } = wait;
   const opened = openWatch(
-    { client: clientOfTurns(turns), clock, ...(renew === undefined ? {} : { renew }) },
+    { client: clientOfTurns(turns), clock, renew },
     { flags: { project: "default" }, terminal, until, signal },
   );
   return { clock, printed, watched: opened.turns(["turn_1"], past).finally(() => opened.close()) };

@@ -35,7 +35,13 @@ function deliverableOf(card: unknown): unknown {
   return content.data ?? content;
 }
 
-export function exitCodeOf({ status, error }: Pick<TurnAnswer, "status" | "error">): ExitCode {
+export function exitCodeOf({
+  status,
+  error,
+}: {
+  readonly status: string;
+  readonly error?: { readonly code: string } | null | undefined;
+}): ExitCode {
   if (status === "success" || status === "partial") return EXIT.ok;
   return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
 }
@@ -88,7 +94,7 @@ export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, wa
   return EXIT.waiting;
 }
 
-export interface OpenTurns {
+interface OpenTurns {
   readonly turnIds: readonly string[];
   readonly isInterrupted: boolean;
   readonly waitSeconds: number;

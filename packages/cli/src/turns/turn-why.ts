@@ -100,7 +100,7 @@ function endedSentence(turn: Turn): string {
   return `The turn of ${agentOf(turn)} ended at ${endedAt} (${status})${error}.`;
 }
 
-export interface NextCommand {
+interface NextCommand {
   readonly says: string;
   /** To paste. */
   readonly command: string;
