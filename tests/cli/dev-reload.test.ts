@@ -7,7 +7,6 @@ import { waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { agentYaml, type Dev, endAllDevs, startDev, toolYaml, write, yaml } from "./dev-process.ts";
 import { runHere } from "./run-here.ts";
-import { runTessera } from "./run-tessera.ts";
 
 const SLOW_MS = 180_000;
 const NONE = { added: [], changed: [], removed: [] };
@@ -257,7 +256,7 @@ export default { settings: { concurrency: 3 }, tools: [ defineTool({ name: "code
       const exit = new Promise((resolve) => dev.child.once("exit", (...how) => resolve(how)));
       dev.child.kill("SIGINT");
       expect(await exit).toEqual([0, null]);
-      expect((await runTessera(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
+      expect((await runHere(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
     },
     SLOW_MS,
   );
@@ -423,7 +422,7 @@ describe("dev that is killed in the middle of a reload", () => {
         const after = await startDev(bundle, ["--data", store]);
         expect(await after.ask("clerk")).toBe(`again ${n} words`);
         await after.stop();
-        expect((await runTessera(["verify", "--data", store])).exitCode).toBe(0);
+        expect((await runHere(["verify", "--data", store])).exitCode).toBe(0);
       }
     },
     SLOW_MS * 2,

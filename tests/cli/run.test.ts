@@ -96,7 +96,7 @@ const began = (name: string, times = 1) =>
   });
 const begin = (...args: string[]): ChildProcess =>
   spawn(process.execPath, [TESSERA, "run", bundle, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-const run = (...args: string[]) => runTessera(["run", bundle, ...args]);
+const run = (...args: string[]) => runHere(["run", bundle, ...args]);
 const eventsOf = (out: string) =>
   out
     .trimEnd()
@@ -130,7 +130,7 @@ describe("the example", () => {
   it(
     "with --json prints an event per line and the answer last, and nothing on stderr",
     async () => {
-      const { exitCode, out, err } = await runTessera(["run", SWARM, "--input", "tea", "--json"]);
+      const { exitCode, out, err } = await runHere(["run", SWARM, "--input", "tea", "--json"]);
       expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
       const lines = eventsOf(out);
       const answer = lines.at(-1);
@@ -164,7 +164,7 @@ describe("a run that is interrupted", () => {
       expect(eventsOf(out).at(-1)).toMatchObject({ ok: true, status: "success", deliverable: "did job-killed" });
       expect(eventsOf(out).at(-1).turns).toHaveLength(1);
 
-      const verified = await runTessera(["verify", "--data", data, "--drained"]);
+      const verified = await runHere(["verify", "--data", data, "--drained"]);
       expect(verified.exitCode, verified.out).toBe(0);
       const nothing = await run("--resume", "--data", data);
       expect(nothing).toMatchObject({ exitCode: 0, out: "" });
@@ -316,18 +316,18 @@ describe("mistakes", () => {
   it(
     "a bundle that is not there, one without agents, and one with mistakes exit 3",
     async () => {
-      const nowhere = await runTessera(["run", join(directory, "nowhere"), "--input", "x"]);
+      const nowhere = await runHere(["run", join(directory, "nowhere"), "--input", "x"]);
       expect(nowhere, nowhere.err).toMatchObject({ exitCode: 3, out: "" });
       const empty = join(directory, "empty");
       mkdirSync(empty);
       const tool = yaml().split("---\n")[1] ?? "";
       writeFileSync(join(empty, "tessera.yaml"), tool);
       writeFileSync(join(empty, "jobs.ts"), code());
-      const agentless = await runTessera(["run", empty, "--input", "x"]);
+      const agentless = await runHere(["run", empty, "--input", "x"]);
       expect(agentless, agentless.err).toMatchObject({ exitCode: 3, out: "" });
       expect(agentless.err).toContain("the bundle has no agent");
       writeFileSync(join(empty, "tessera.yaml"), yaml().replace("modelRef: Model/script", "modelRef: Model/nobody"));
-      const mistaken = await runTessera(["run", empty, "--input", "x"]);
+      const mistaken = await runHere(["run", empty, "--input", "x"]);
       expect(mistaken, mistaken.err).toMatchObject({ exitCode: 3, out: "" });
       expect(mistaken.err).toMatch(/tessera\.yaml:\d+:\d+/);
     },
