@@ -357,7 +357,7 @@ export const handlers = { wait: async () => {
         "tools/gate.ts": waits("one"),
         "tools/words.ts": says("never"),
       });
-      // One call of the target at once: the other waits for it, claimed by nobody.
+      // One call of the target at once: the other waits for it, unclaimed.
       const dev = await startDev(bundle, ["--concurrency", "1"]);
       const busy = (await (await dev.enqueue("busy")).json()) as { agent_turn_id: string };
       await waitFor(() => existsSync(join(directory, "begun-one")), {

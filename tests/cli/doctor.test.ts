@@ -75,7 +75,7 @@ describe("without a store", { timeout: SLOW_MS }, () => {
 });
 
 describe("on a directory", { timeout: SLOW_MS }, () => {
-  it("does not make one, finds one that is sound, and is told by its holder", async () => {
+  it("does not make one, finds one that is sound, and asks its holder", async () => {
     const data = join(directory, "store");
     expect(named(await doctor(["--data", data]), "directory")[0]?.found).toContain("is not there yet");
     await (await openStore({ data, ...quiet })).close();
@@ -140,7 +140,7 @@ describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
     }
   });
 
-  it("that are away exits 4 and tells no password", async () => {
+  it("that are away exits 4 and prints no password", async () => {
     const args = ["--postgres", "postgres://me:secret@127.0.0.1:1/d", "--nats", "nats://me:secret@127.0.0.1:1"];
     const { exitCode, out, err } = await runHere(["doctor", "--port", "0", ...args]);
     expect({ exitCode, err }).toEqual({ exitCode: 4, err: "" });

@@ -173,14 +173,14 @@ describe("files that are there", () => {
     expect(read("tessera.yaml")).toBe("mine");
   });
 
-  it("that are no package.json of npm's are told", async () => {
+  it("that are no package.json of npm's are an error", async () => {
     const { at } = project("odd", { "package.json": "{ name: mine }" });
     const refused = await runHere(["init", at]);
     expect(refused).toMatchObject({ exitCode: 3, out: "", err: expect.stringContaining("is not a JSON object") });
     expect(existsSync(join(at, "tessera.yaml"))).toBe(false);
   });
 
-  it("in the way of the directory are told, and an unknown template is a usage error", async () => {
+  it("in the way of the directory are an error, and an unknown template is a usage error", async () => {
     const file = join(directory, "file");
     writeFileSync(file, "");
     expect(await runHere(["init", file])).toMatchObject({ exitCode: 3, err: expect.stringContaining("ENOTDIR") });

@@ -18,7 +18,7 @@ afterAll(async () => {
 });
 
 it(
-  "delivers, leaves nothing open, and waits for others' turns only when told to resume",
+  "delivers, leaves nothing open, and waits for others' turns only with --resume",
   async () => {
     const store = ["--postgres", postgres.url];
     const bus = ["--nats", nats.url];
@@ -38,7 +38,7 @@ it(
     const resumed = await runHere(["run", SWARM, "--resume", ...store, ...bus, "--json"]);
     expect(resumed.exitCode, resumed.out).toBe(0);
     const answer = JSON.parse(resumed.out.trimEnd().split("\n").at(-1) ?? "null");
-    // Whoever is there works on what is open: the run in between may have finished it.
+    // Every worker works on what is open: the run in between may have finished it.
     expect(answer).toMatchObject({ ok: true, status: expect.stringMatching(/^success$|^nothing_left_open$/) });
     const verified = await runHere(["verify", ...store, "--drained"]);
     expect(verified.exitCode, verified.out).toBe(0);

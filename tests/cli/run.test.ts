@@ -118,7 +118,7 @@ describe("the example", () => {
       const places = order.map((part) => err.indexOf(part));
       expect(places.toSorted((a, b) => a - b)).toEqual(places);
       expect(places[0]).toBeGreaterThan(-1);
-      // Whoever was waited for ends first, and a turn ends last.
+      // The turns that were waited for end first, and a turn ends after everything in it.
       const ends = ["researcher#2  turn  success", "fork_join               success", "planner       turn  success"];
       const endPlaces = ends.map((part) => err.indexOf(part));
       expect(endPlaces.toSorted((a, b) => a - b)).toEqual(endPlaces);
@@ -195,11 +195,11 @@ describe("a run that is interrupted", () => {
       expect(out).toBe("");
       expect(err).toContain(`making a store in ${data} …\n`);
       expect(err).toContain(`tessera run ${bundle} --resume --data ${data}`);
-      // Now nobody has it, and that is told, instead of waited for.
+      // Now no process has it, and that is printed, instead of waited for.
       const tail = await runHere(["turns", "tail", turn, "--data", data]);
       expect(tail, tail.err).toMatchObject({ exitCode: 6, out: "" });
       expect(tail.err).toContain(
-        `nobody works on the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
+        `no worker runs the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
       );
 
       const late = await runHere(["run", bundle, "--input", "hello", "--data", data, "--wait", "0"]);
@@ -239,7 +239,7 @@ describe("a run that is interrupted", () => {
 });
 
 it(
-  "a call that was made by hand and is still open does not hold up a new task",
+  "a call that `tools call` made and that is still open does not hold up a new task",
   async () => {
     const store = ["--data", join(directory, "called")];
     const far = join(directory, "far.yaml");
@@ -288,7 +288,7 @@ describe("how a turn ends", () => {
   );
 
   it(
-    "an outcome that nobody knows, and that ends the turn, exits 7",
+    "an unknown outcome that ends the turn exits 7",
     async () => {
       const { exitCode, out } = await run("--input", "crash", "--json");
       expect(exitCode, out).toBe(7);
@@ -303,7 +303,7 @@ describe("mistakes", () => {
     ["--resume of a store that is not there", ["--resume", "--data", "/nonexistent/store"], 3, "/nonexistent/store"],
     ["an agent that is not defined", ["--input", "x", "--agent", "nobody"], 1, "defined are planner"],
   ])(
-    "%s is told",
+    "%s is an error",
     async (_, args, exitCode, said) => {
       const ran = await run(...args);
       expect({ exitCode: ran.exitCode, out: ran.out }, ran.err).toEqual({ exitCode, out: "" });

@@ -24,7 +24,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 it(
-  "tells as JSON lines that it started and that it stops; meanwhile its store is reached through it, and its port is taken",
+  "prints as JSON lines that it started and that it stops; meanwhile its store is reached through it, and its port is taken",
   async () => {
     const data = join(directory, "store");
     const args = ["start", bundle, "--data", data, "--port", "0", "--json"];

@@ -77,7 +77,7 @@ function refuse(why) {
   process.exitCode = EXIT_CONFIGURATION;
 }
 
-/** B3. NODE_COMPILE_CACHE, where it is set, was obeyed before this file ran. */
+/** B3. NODE_COMPILE_CACHE, where it is set, took effect before this file ran. */
 function cacheCompiled() {
   const { TESSERA_CACHE_DIR, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   if (NODE_COMPILE_CACHE) return;

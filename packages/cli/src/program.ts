@@ -60,7 +60,7 @@ const COMMANDS: readonly CommandEntry[] = [
   {
     name: "start",
     takes: "[options] [bundle]",
-    about: "run roles of Tessera until told to stop",
+    about: "run roles of Tessera until it is stopped",
     load: async () => (await import("./commands/start.ts")).defineStart,
   },
   {

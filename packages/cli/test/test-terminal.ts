@@ -1,4 +1,4 @@
-// A terminal without a process: what was printed is kept, nobody types and nobody stops it.
+// A terminal without a process: what was printed is kept; stdin is empty, and no signal comes.
 
 import { gated, type ProcessTerminal, type Terminal } from "../src/output/printing-gate.ts";
 import { runCli } from "../src/run-cli.ts";

@@ -44,7 +44,7 @@ export function defineAgents(agents: Command, { terminal, onExit }: ProgramParts
     .argument("<name>", "the agent's name, as `agents ls` shows it")
     .description("begin an agent's conversation anew")
     .option("--instance <key>", "which instance of the agent", "default")
-    .option("--reason <text>", "why, for whoever looks at it later")
+    .option("--reason <text>", "why; kept with the reset")
     .addHelpText("after", RESET_HELP)
     .action(async (name: string, flags: AgentsResetFlags) => onExit(await agentsReset(name, flags, terminal)));
 }

@@ -1,6 +1,6 @@
 // tessera chat: where the conversation is. In this process, with everything it needs, as `tessera run`; or on a running server.
 //
-//   C1. Text is printed as the model writes it where this process thinks. From a server it comes step by step.
+//   C1. Text is printed as the model writes it where the worker is this process. From a server it comes step by step.
 
 import type { ChunkPayload } from "@tessera/protocol";
 import type { Process } from "@tessera/runtime";
@@ -26,7 +26,7 @@ export interface ChatFlags extends HostFlags {
 export interface ChatPlace extends Pick<Api, "client" | "clock" | "renew"> {
   readonly agent: string;
   readonly agentId: string;
-  /** Hears what models write until it is stopped; absent: it cannot be heard from here (C1). */
+  /** Calls back with what models write until it is stopped; absent: that does not reach this process (C1). */
   readonly listen?: (heard: (chunk: ChunkPayload) => void) => Promise<{ stop(): Promise<void> }>;
   /** Whether turns outlive this process. */
   readonly isKept: boolean;

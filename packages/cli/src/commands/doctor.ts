@@ -2,7 +2,7 @@
 //
 //   D1. Exit 0 when nothing failed, 3 when configuration is at fault, 4 when only something cannot be reached.
 //   D2. A setting that cannot be used is a check like the others, so that the rest is still looked at.
-//   D3. A setting that somebody set is shown with where it comes from, the others with --all; JSON holds them all. Nothing
+//   D3. A setting that was set is shown with where it comes from, the others with --all; JSON holds them all. Nothing
 //       that is printed holds a password or a key.
 
 import { existsSync, readFileSync } from "node:fs";
@@ -40,10 +40,10 @@ export function defineDoctor(command: Command, { terminal, onExit }: ProgramPart
   addApiFlags(command)
     .argument("[bundle]", "a directory or a YAML file (default: the current directory, if it holds a bundle)")
     .option("--port <number>", "where the API would listen (default 8099)")
-    .option("--all", "print every setting, not only those that somebody set")
+    .option("--all", "print every setting, also those at their defaults")
     .addHelpText("after", DOCTOR_HELP)
     .action(async (bundle: string | undefined, flags: DoctorFlags, command: Command) => {
-      // A default of the parser is no flag that somebody gave: the settings know their own.
+      // A default of the parser is no flag that was given: the settings know their own.
       const project = command.getOptionValueSource("project") === "cli" ? flags.project : undefined;
       onExit(await doctor(bundle, { ...flags, project }, terminal));
     });
@@ -85,7 +85,7 @@ async function doctor(given: string | undefined, flags: DoctorFlags, terminal: T
   return failed.some(({ fault }) => fault === "configuration") ? EXIT.configuration : EXIT.unreachable; // D1
 }
 
-/** An error is told as a check (D2). */
+/** An error becomes a check (D2). */
 async function settingsFile(bundle: string | undefined): Promise<SettingsFile | TesseraError | null> {
   if (bundle === undefined || !existsSync(bundle)) return null;
   const { readSettingsFile } = await import("@tessera/runtime");

@@ -126,7 +126,7 @@ function keyRow({ keyId, role, projectId, targets, label, expiresAt, revokedAt, 
 }
 
 async function keysRm(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
-  // Who pastes the whole key means its id; the rest of it is not needed, and not repeated.
+  // A person who pastes the whole key means its id; the rest of it is not needed, and not repeated.
   const key_id = KEY_TEXT.exec(given)?.[1] ?? given;
   checkId("<key-id>", key_id);
   await withApi(flags, terminal, async ({ client }) => {

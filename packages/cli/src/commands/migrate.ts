@@ -45,7 +45,7 @@ async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCod
   return EXIT.ok;
 }
 
-/** Whoever holds a directory has migrated it before anything else. */
+/** The process that holds a directory has migrated it before anything else. */
 function tellHeld(store: string, { json }: StoreFlags, terminal: Terminal): ExitCode {
   const says = `${store} is held by a running process, which brought it to the schema of its own build when it started`;
   if (json === true) terminal.out(`${JSON.stringify({ ok: true, store, is_held: true, says })}\n`);

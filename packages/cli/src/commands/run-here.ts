@@ -49,7 +49,7 @@ interface Order {
 export async function runHere(order: Order): Promise<Ran> {
   const { bundle, flags, settings, terminal, input } = order;
   let left: LeftOpen[] = [];
-  // What tools say before there is anybody to print it.
+  // What tools log before the progress printer is there.
   let note = (text: string) => say(flags, terminal, text);
   let isOpen = false;
   order.signal.addEventListener("abort", () => {
@@ -67,12 +67,12 @@ export async function runHere(order: Order): Promise<Ran> {
       options: {
         roles: ROLES,
         migrate: input === undefined ? "check" : undefined,
-        // Before anybody works: what was left open may end at once.
+        // Before the workers start: what was left open may end at once.
         beforeWork: async (node) => {
           if (node.store.kind === "directory" || input === undefined) {
             left = await leftOpen(node, flags.project, { withCalls: input === undefined }); // H1
           }
-          if (left.length > 0) note(leftText(left.length)); // before whatever the tools say about it
+          if (left.length > 0) note(leftText(left.length)); // before what the tools log about it
         },
         onLog: ({ level, message }) => note(`${level.padEnd(5)} ${message}`),
       },

@@ -90,7 +90,7 @@ async function run(given: string | undefined, raw: RunFlags, terminal: Terminal)
     const ran = await runHere({ bundle: here, flags, settings: values, terminal, input, waitSeconds, signal });
     return tellRan(ran, { bundle: given, flags, terminal, waitSeconds, isInterrupted: signal.aborted });
   } catch (error) {
-    // A process that was just starting has the directory: by now it can be asked, or told apart.
+    // A process that was just starting has the directory: by now it can be asked.
     if ((await startedHolder(error, flags, terminal)) === null || !(await isRemote(given, flags))) throw error;
     return await onServer();
   }

@@ -1,4 +1,4 @@
-// What `tessera start` and `tessera dev` do: a process with roles, until it is told to stop.
+// What `tessera start` and `tessera dev` do: a process with roles, until it is stopped.
 //
 //   S1. Started in the order store, tools, agents, API; stopped in the reverse one. Running tools get the grace to finish;
 //       asked a second time to stop, the process ends at once.
@@ -156,13 +156,13 @@ function reloadTeller(to: {
   };
 }
 
-/** S1: what starts cannot be told to stop, and may wait for a server that hangs. */
+/** S1: a start that is under way cannot be stopped, and may wait for a server that hangs. */
 async function leftBehind(isStarted: () => boolean): Promise<void> {
   await new Promise<void>((resolve) => {
     AbortSignal.timeout(START_LEFT_MS_MAX).addEventListener("abort", () => resolve());
   });
   if (isStarted()) return;
-  const found = `told to stop while it was starting, the process left behind what did not end within ${START_LEFT_MS_MAX} ms`;
+  const found = `stopped while it was starting, the process left behind what did not end within ${START_LEFT_MS_MAX} ms`;
   throw errorOf("stop_incomplete", `${found}: the start`);
 }
 
@@ -176,7 +176,7 @@ function tellStarted(started: {
 }): void {
   const { process, health, tools, isDev, flags, terminal } = started;
   const { roles, host, agents, node } = process;
-  // A process without the role serves other commands of this user only: nothing to tell.
+  // A process without the role serves other commands of this user only: nothing to print.
   const api = roles.includes("api") ? process.api : null;
   const entry = agents?.entryAgent ?? null;
   const facts = {

@@ -6,7 +6,7 @@
 //       never made is no tool that failed: it exits like any other command that finds nothing (1).
 //   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
 //   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
-//   C5. A process that has the store has its own tools: --bundle is then not used, and that is said.
+//   C5. A process that has the store has its own tools: --bundle is then not used, and that is printed.
 
 import type { Process, Settings } from "@tessera/runtime";
 import type { Command } from "commander";
@@ -192,7 +192,7 @@ async function ask(
   return { tool: name ?? tool ?? turn, answer, open };
 }
 
-/** Commits the call. A name that nothing has is told before, with the names there are. */
+/** Commits the call. A name that no tool has is an error, which lists the names there are. */
 async function request({ client }: Pick<Api, "client">, order: Order, hosted: readonly string[]): Promise<string> {
   const { name = "", flags, given } = order;
   const { project, agent } = flags;

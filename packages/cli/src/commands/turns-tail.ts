@@ -63,7 +63,7 @@ async function turnsTail(given: string, flags: TurnsTailFlags, terminal: Termina
 /** T4 */
 function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode {
   const again = ["tessera run BUNDLE --resume", ...storeWords(flags, terminal.env)].join(" ");
-  const said = "no process holds this store, so nobody works on the turn";
+  const said = "no process holds this store, so no worker runs the turn";
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId), why: said })}\n`);
   else terminal.err([sentence(`tessera: ${said}`), labelled("what to do", "Let it go on: ", { whole: again })]);
   return EXIT.waiting;

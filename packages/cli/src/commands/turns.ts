@@ -89,7 +89,7 @@ export function defineTurns(turns: Command, parts: ProgramParts): void {
   command("stop")
     .argument("<turn>", TURN)
     .description("stop a turn that has not ended, and the turns that it started")
-    .option("--reason <text>", "why, for whoever looks at it later")
+    .option("--reason <text>", "why; kept with the turn")
     .action(async (turn: string, flags: TurnsStopFlags) => onExit(await turnsStop(turn, flags, terminal)));
 }
 

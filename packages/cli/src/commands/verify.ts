@@ -1,5 +1,5 @@
-// tessera verify: the invariants of a store, on live data. Reads only, in one snapshot; whoever is at work is not held up.
-// A store that nobody holds is opened as it is, without the leases that a worker would free in it.
+// tessera verify: the invariants of a store, on live data. Reads only, in one snapshot; processes at work are not held up.
+// A store that no process holds is opened as it is, without the leases that a worker would free in it.
 
 import type { VerifyReport, Violation } from "@tessera/runtime";
 import type { Command } from "commander";

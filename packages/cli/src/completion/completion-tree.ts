@@ -1,6 +1,6 @@
 // The commands of the program as a table, for the scripts that complete them.
 //
-//   T1. The table is walked from the program itself, so a new command or flag is completed without a word here.
+//   T1. The table is walked from the program itself, so a new command or flag is completed without a change here.
 //   T2. What a flag takes is its choices where the parser knows them, else what VALUES says, else files or directories
 //       where its placeholder says so, else nothing.
 

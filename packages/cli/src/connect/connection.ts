@@ -1,12 +1,12 @@
 // The API behind a command: that of a server, of the process that holds the directory, or of this process itself. So what a
-// command does to a store it does in one way, whoever has the store.
+// command does to a store it does in one way, whichever process has the store.
 //
 //   N1. --url or TESSERA_URL names a server; --data and --postgres name a store (server-flags.ts, store-flags.ts).
-//   N2. A directory that a process holds is reached through that process; one that nobody holds, and PostgreSQL, are opened
-//       here, and this process serves the API to itself, on a port and with a key that nobody else learns.
-//   N3. Asking makes no store: a mistyped --data is told, not filled.
+//   N2. A directory that a process holds is reached through that process; one that no process holds, and PostgreSQL, are opened
+//       here, and this process serves the API to itself, on a port and with a key that no other process learns.
+//   N3. Asking makes no store: a mistyped --data is an error, and no new directory.
 //   N4. A process that holds the directory and is still starting is waited for, for a moment.
-//   N5. A process that holds the directory may be another one after a while: whoever watches asks again who it is.
+//   N5. A process that holds the directory may be another one after a while: a command that watches looks for it again.
 //   N6. What was opened is closed again, whatever happens.
 
 import { resolve } from "node:path";
@@ -31,7 +31,7 @@ export interface Api {
   readonly name: string;
   /** No process works on this store: it is a directory that only this command has open. */
   readonly isAbandoned: boolean;
-  /** The client of whoever holds the directory by now; null: nobody who answers (N5). */
+  /** The client of the process that holds the directory by now; null: none answers (N5). */
   readonly renew?: (() => Promise<Client | null>) | undefined;
 }
 

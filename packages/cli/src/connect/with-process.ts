@@ -50,7 +50,7 @@ export async function withProcess<T>(
   work: (process: Process) => Promise<T>,
 ): Promise<T> {
   const { flags, settings, terminal, bundle, isThrowAway, graceMs, options } = order;
-  if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: says so
+  if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: throws
   reportStrayFailures(process); // P3
   const opened = await openProcess({
     ...processSettings(settings),

@@ -1,5 +1,5 @@
 // The flags that several commands share, as the parser sees them. What they mean is in store-flags.ts,
-// server-flags.ts and host-settings.ts, which are left until a command runs (program.ts, P1).
+// server-flags.ts and host-settings.ts, which are loaded when a command runs (program.ts, P1).
 
 import type { Command } from "commander";
 

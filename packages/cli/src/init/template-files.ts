@@ -23,7 +23,7 @@ export interface TemplateFile {
 }
 
 const TEMPLATES_DIRECTORY = fileURLToPath(new URL("../../templates/", import.meta.url));
-/** A file that starts with a dot is kept without it: Git and npm would obey it here. */
+/** A file that starts with a dot is kept without it: Git and npm would apply it here. */
 const DOTTED: Readonly<Record<string, string>> = { gitignore: ".gitignore" };
 /** A test of a project is kept under another ending: tools that look for tests would take it for one of ours. */
 const KEPT_TEST = ".test-of-project.ts";

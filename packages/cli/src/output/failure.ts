@@ -112,7 +112,7 @@ function moduleTodo(message: string): string | null {
   return `Install the package if it is not there (npm install ${missing}), or correct the import.`;
 }
 
-/** Whoever holds a directory serves its API once it has started: one that does not is starting, or does nothing else. */
+/** The process that holds a directory serves its API once it has started: one that does not is starting, or is no `tessera`. */
 function lockedFailure({ code, details }: TesseraError): Failure {
   const who = details.pid === undefined ? "another process that is just starting" : `process ${details.pid}`;
   const message = `the store in ${details.directory} is in use by ${who}, which does not answer other commands yet`;

@@ -58,7 +58,7 @@ test("a command that only answers ends with its reader", () => {
   expect(seen.exits).toBe(1);
 });
 
-test("a log that nobody reads any more, or whose disk is full, stops nothing", () => {
+test("a log that has no reader any more, or whose disk is full, stops nothing", () => {
   const { terminal, stderr, signals, seen } = fakeProcess();
   void terminal.stopped();
   for (const error of [gone(), new Error("ENOSPC")]) stderr.emit("error", error);

@@ -4,8 +4,8 @@
 //       signals do. Ctrl-C reaches every process of a terminal, and npm or another Node before this one passes it on: what comes
 //       within DOUBLED_MS is the same signal twice.
 //   T2. Readers that go away (`tessera turns ls | head`) are no error. Where the command can be asked to stop, it is: what it
-//       holds is given back in order. One that only answers has nobody left to answer, and ends at once.
-//   T3. A log that nobody reads any more, or whose disk is full, stops nothing.
+//       holds is given back in order. One that only answers has no reader left, and ends at once.
+//   T3. A log that has no reader any more, or whose disk is full, stops nothing.
 //   T4. stdout is the command's alone. What code of a bundle prints there (its config file, an inline tool) goes to stderr:
 //       it would spoil a deliverable, and JSON. It goes through the gate, too, except for plain colours: code may print what a
 //       stranger sent it, and `console` colours numbers.
@@ -37,16 +37,16 @@ interface ProcessLike {
   exit(): void;
 }
 
-/** Letters in a colour, bold or faint. Nothing that hides them, or moves. */
+/** Text in a colour, bold or faint. Nothing that hides them, or moves. */
 const COLOUR = "(?:[0-4]|2[2-4]|3[0-79]|9[0-7])";
 const PLAIN_COLOURS = new RegExp(`(\\u001b\\[(?:${COLOUR}(?:;${COLOUR})*)?m)`);
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /** Less than between two strokes of a key. */
 const DOUBLED_MS = 150;
-/** A longer line is heard in parts. */
+/** A longer line comes in parts. */
 const LINE_CHARS_MAX = 262_144;
 
-/** `end` ends the process of a command that nobody listens to any more (T2). */
+/** `end` ends the process of a command whose output has no reader any more (T2). */
 export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): ProcessTerminal {
   const { env, stdin, stdout, stderr } = host;
   const write: Output["write"] = stdout.write.bind(stdout);
@@ -145,7 +145,7 @@ async function readInput(stdin: Input, bytesMax: number): Promise<string> {
   for await (const chunk of stdin) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > bytesMax) break; // too much: whoever reads it says so
+    if (size > bytesMax) break; // too much: the parser of the input reports it
   }
   return Buffer.concat(chunks).toString("utf8");
 }

@@ -39,7 +39,7 @@ it("with JSON prints an event per line on stdout, and nothing else", () => {
   const { printed, printer: json } = printer({}, true);
   json.draw([ITEM]);
   json.event(EVENT);
-  json.note("said to nobody");
+  json.note("a note");
   json.close();
   expect(printed).toEqual({ out: `${JSON.stringify(EVENT)}\n`, err: "" });
 });

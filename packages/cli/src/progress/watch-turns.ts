@@ -1,12 +1,12 @@
-// Waits for turns and tells what they do meanwhile.
+// Waits for turns and shows what they do meanwhile.
 //
-//   W1. Waiting is only looking: giving up changes nothing, and the turns go on for as long as somebody works on them.
+//   W1. Waiting is only looking: giving up changes nothing, and the turns go on for as long as there are workers.
 //   W2. Events wake it, the turn's document decides: without them (a server that sends none, a proxy that holds them back) it
 //       is looked at all the same, somewhat later.
-//   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is told at once.
+//   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is reported at once.
 //   W4. The process behind a directory may be another one after a while, with another address and key: where there is a way
 //       to ask who it is now, a server that is away, or does not know the key, is looked for again.
-//   W5. What had happened before anybody watched is told as such.
+//   W5. What had happened before the command watched is marked as such.
 
 import type { Clock } from "../connect/connection.ts";
 import { isAway, isUnauthenticated } from "../output/api-failure.ts";

@@ -25,7 +25,7 @@ export function waitsOf({ waitingFor, calls }: Pick<Turn, "waitingFor" | "calls"
   return isWorking && running.length > 0 ? running : waitingFor;
 }
 
-/** What a wait says to somebody who watches: one word, where the whole sentence has ids that `turns show` has, too. */
+/** What a wait says to a person who watches: one word, where the whole sentence has ids that `turns show` has, too. */
 export function briefOf(wait: WaitFacts): string {
   const { code, children_ended: ended, children_total: total } = wait;
   if (code === "working") return "thinking";
