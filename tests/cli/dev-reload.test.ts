@@ -7,7 +7,6 @@ import { waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { agentYaml, type Dev, endAllDevs, startDev, toolYaml, write, yaml } from "./dev-process.ts";
 import { runHere } from "./run-here.ts";
-import { runTessera } from "./run-tessera.ts";
 
 const SLOW_MS = 180_000;
 const NONE = { added: [], changed: [], removed: [] };
@@ -263,7 +262,7 @@ export default { settings: { concurrency: 3 }, tools: [ defineTool({ name: "code
       const exit = new Promise((resolve) => dev.child.once("exit", (...how) => resolve(how)));
       dev.child.kill("SIGINT");
       expect(await exit).toEqual([0, null]);
-      expect((await runTessera(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
+      expect((await runHere(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
     },
     SLOW_MS,
   );
@@ -364,7 +363,7 @@ export const handlers = { wait: async () => {
         "tools/gate.ts": waits("one"),
         "tools/words.ts": says("never"),
       });
-      // One call of the target at once: the other waits for it, claimed by nobody.
+      // One call of the target at once: the other waits for it, unclaimed.
       const dev = await startDev(bundle, ["--concurrency", "1"]);
       const busy = (await (await dev.enqueue("busy")).json()) as { agent_turn_id: string };
       await waitFor(() => existsSync(join(directory, "begun-one")), {
@@ -429,7 +428,7 @@ describe("dev that is killed in the middle of a reload", () => {
         const after = await startDev(bundle, ["--data", store]);
         expect(await after.ask("clerk")).toBe(`again ${n} words`);
         await after.stop();
-        expect((await runTessera(["verify", "--data", store])).exitCode).toBe(0);
+        expect((await runHere(["verify", "--data", store])).exitCode).toBe(0);
       }
     },
     SLOW_MS * 2,

@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ROOT, runTessera, TESSERA } from "./run-tessera.ts";
+import { runHere } from "./run-here.ts";
+import { ROOT, TESSERA } from "./run-tessera.ts";
 
 const SLOW_MS = 120_000;
 const SWARM = join(ROOT, "examples/swarm");
@@ -124,10 +125,10 @@ it(
 );
 
 it("start refuses a role that there is none of, and a bundle that no role needs", { timeout: SLOW_MS }, async () => {
-  const wrong = await runTessera(["start", "--role", "worker,boss"]);
+  const wrong = await runHere(["start", "--role", "worker,boss"]);
   expect(wrong).toMatchObject({ exitCode: 2, out: "" });
   expect(wrong.err).toContain("kernel, worker, pmo, tools, api");
-  const useless = await runTessera(["start", SWARM, "--role", "api,pmo", "--data", join(directory, "none")]);
+  const useless = await runHere(["start", SWARM, "--role", "api,pmo", "--data", join(directory, "none")]);
   expect(useless).toMatchObject({ exitCode: 2, out: "" });
   expect(useless.err).toContain("a bundle is for the roles worker and tools");
 });

@@ -1,4 +1,4 @@
-// The bundle of `dev`, watched and loaded again, and what is said about it.
+// The bundle of `dev`, watched and loaded again, and what is printed about it.
 //
 //   D1. Files are compared with what they were before the bundle was first loaded: what is saved while the process starts counts.
 //   D2. One line says what a reload changed. Mistakes are said as `validate` says them, once. Where the bundle stays as wrong as it
@@ -18,10 +18,10 @@ import {
   watchFiles,
 } from "@tessera/runtime";
 import type { Line } from "../output/printing-gate.ts";
+import { shownPath } from "../output/shown-path.ts";
 import { findingLines, several } from "../output/validate-formats.ts";
-import { shownPath } from "../output/validate-path.ts";
 
-/** Where it is said: on a terminal, in a log, or as JSON. */
+/** Where it is printed: on a terminal, in a log, or as JSON. */
 export interface ReloadTeller {
   reloaded(text: string, facts: Readonly<Record<string, unknown>>): void;
   /** Without lines where they are those of the last time. */
@@ -33,7 +33,7 @@ export interface ReloadTeller {
   warn(text: string): void;
 }
 
-export interface DevReload {
+interface DevReload {
   /** The process is there; from now on changes are loaded. */
   begin(reload: BundleReload): void;
   stop(): void;
@@ -151,7 +151,7 @@ function directoryOf(bundle: string): string | null {
   try {
     return statSync(bundle).isDirectory() ? realpathSync(bundle) : null;
   } catch {
-    return null; // whoever loads it says that it is missing
+    return null; // loading it reports that it is missing
   }
 }
 

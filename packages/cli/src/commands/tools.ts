@@ -1,22 +1,52 @@
-// tessera tools ls, show, register, rm: the tool registry of a project.
+// tessera tools: its ls, show, register and rm are for the tool registry of a project; call is in tools-call.ts.
 
 import { readFileSync } from "node:fs";
-import { type Client, type Tool, wireDocument } from "@tessera/client";
-import { allPages } from "../connect/all-pages.ts";
+import type { Client, Tool } from "@tessera/client";
+import type { Command } from "commander";
 import { withApi } from "../connect/connection.ts";
-import { inNewProject, listOfProject } from "../connect/project-access.ts";
+import { inNewProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import type { ApiFlags } from "../flags/flags.ts";
+import { type ApiFlags, addApiFlags } from "../flags/flags.ts";
 import { isApiProblem, isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo } from "../output/failure.ts";
 import { labelled, type Terminal } from "../output/printing-gate.ts";
-import { namesOf, unknownTool } from "./unknown-tool.ts";
+import type { ProgramParts } from "../program.ts";
+import { namesOf, toolsOf, unknownTool } from "./known-tools.ts";
+import { defineToolsCall } from "./tools-call.ts";
 
-export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+const REGISTER_HELP = `
+All files are read first: a mistake in one of them changes nothing. The same
+definition again changes nothing, either.
+
+Example:
+  $ tessera tools register search.yaml fetch.yaml --data ./store`;
+
+export function defineTools(tools: Command, parts: ProgramParts): void {
+  const { terminal, onExit } = parts;
+  defineToolsCall(tools.command("call"), parts);
+  addApiFlags(tools.command("ls"))
+    .description("list the tools of a project")
+    .action(async (flags: ApiFlags) => onExit(await toolsLs(flags, terminal)));
+  addApiFlags(tools.command("show"))
+    .argument("<tool>", "its name, as `tools ls` shows it")
+    .description("show a tool's definition")
+    .action(async (name: string, flags: ApiFlags) => onExit(await toolsShow(name, flags, terminal)));
+  addApiFlags(tools.command("register"))
+    .argument("<files...>", "YAML documents, each with one tool")
+    .description("add tools to a project, or new versions of them")
+    .addHelpText("after", REGISTER_HELP)
+    .action(async (files: string[], flags: ApiFlags) => onExit(await toolsRegister(files, flags, terminal)));
+  addApiFlags(tools.command("rm"))
+    .argument("<tool>", "its name, as `tools ls` shows it")
+    .description("remove a tool from a project")
+    .action(async (name: string, flags: ApiFlags) => onExit(await toolsRm(name, flags, terminal)));
+}
+
+async function toolsLs(flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const tools = await withApi(flags, terminal, ({ client }) => toolsOf(client, flags));
-  if (flags.json === true)
-    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: tools.map(documentOf) })}\n`);
-  else if (tools.length > 0) {
+  if (flags.json === true) {
+    terminal.out(`${JSON.stringify({ ok: true, project: flags.project, tools: await documentsOf(tools) })}\n`);
+  } else if (tools.length > 0) {
     const rows = tools.map(({ toolName, version, targetSubject, description }) => {
       return { tool: toolName, version, target: String(targetSubject).split(".")[6] ?? null, description };
     });
@@ -29,7 +59,7 @@ export async function toolsLsCommand(flags: ApiFlags, terminal: Terminal): Promi
   return EXIT.ok;
 }
 
-export async function toolsShowCommand(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+async function toolsShow(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const tool = await withApi(flags, terminal, async ({ client }) => {
     try {
       return await client.getTool({ project: flags.project, tool: name });
@@ -37,17 +67,13 @@ export async function toolsShowCommand(name: string, flags: ApiFlags, terminal: 
       throw await toolError(error, client, name, flags);
     }
   });
-  const document = documentOf(tool);
+  const [document] = await documentsOf([tool]);
   const isJson = flags.json === true;
   terminal.out(`${isJson ? JSON.stringify({ ok: true, tool: document }) : JSON.stringify(document, null, 2)}\n`);
   return EXIT.ok;
 }
 
-export async function toolsRegisterCommand(
-  files: readonly string[],
-  flags: ApiFlags,
-  terminal: Terminal,
-): Promise<ExitCode> {
+async function toolsRegister(files: readonly string[], flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const { parseToolUpload } = await import("@tessera/runtime");
   // All files are read before anything is written: a mistake in the last one changes nothing.
   const uploads = files.map((file) => {
@@ -87,7 +113,7 @@ function storedTool({ toolName, digest, version }: Tool, before: string | undefi
   return { tool_name: toolName, outcome, digest, version };
 }
 
-export async function toolsRmCommand(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+async function toolsRm(name: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   await withApi(flags, terminal, async ({ client }) => {
     try {
       await client.deleteTool({ project: flags.project, tool: name });
@@ -100,13 +126,9 @@ export async function toolsRmCommand(name: string, flags: ApiFlags, terminal: Te
 }
 
 /** As the API writes it: what a person sees can be registered again. */
-function documentOf(tool: Tool) {
-  return wireDocument("Tool", tool);
-}
-
-/** An empty list where the project has not been made yet. */
-export function toolsOf(client: Client, { project }: ApiFlags): Promise<Tool[]> {
-  return listOfProject(project, () => allPages("tools", (page) => client.listTools({ project, ...page })));
+async function documentsOf(tools: readonly Tool[]) {
+  const { wireDocument } = await import("@tessera/client");
+  return tools.map((tool) => wireDocument("Tool", tool));
 }
 
 /** What the API said about a tool, with what can be done about it. */

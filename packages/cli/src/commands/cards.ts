@@ -1,16 +1,24 @@
 // tessera cards show: one card, as the store has it.
 
-import { wireDocument } from "@tessera/client";
 import { isJsonObject, visibleLine } from "@tessera/protocol";
+import type { Command } from "commander";
 import { withApi } from "../connect/connection.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { checkId } from "../flags/flag-values.ts";
-import type { ApiFlags } from "../flags/flags.ts";
+import { type ApiFlags, addApiFlags } from "../flags/flags.ts";
 import { isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
+import type { ProgramParts } from "../program.ts";
 
-export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+export function defineCards(cards: Command, { terminal, onExit }: ProgramParts): void {
+  addApiFlags(cards.command("show"))
+    .argument("<card-id>", "as `turns show` names it")
+    .description("show a card: what was said, called or answered")
+    .action(async (cardId: string, flags: ApiFlags) => onExit(await cardsShow(cardId, flags, terminal)));
+}
+
+async function cardsShow(cardId: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   checkId("<card-id>", cardId);
   const { project } = flags;
   const found = await withApi(flags, terminal, async ({ client }) => {
@@ -22,6 +30,7 @@ export async function cardsShowCommand(cardId: string, flags: ApiFlags, terminal
       throw errorWithTodo("not_found", `project ${project} has no card ${cardId}`, todo);
     }
   });
+  const { wireDocument } = await import("@tessera/client");
   const card = wireDocument("Card", found);
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: true, card })}\n`);

@@ -1,34 +1,63 @@
 // tessera keys create, ls, rm: API keys of a store. The text of a key is shown once, when it is made.
 
-import { type ApiKey, wireDocument } from "@tessera/client";
+import type { ApiKey } from "@tessera/client";
+import type { Command } from "commander";
 import { allPages } from "../connect/all-pages.ts";
 import { withApi } from "../connect/connection.ts";
 import { inNewProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { checkId, readChoice, readNumber } from "../flags/flag-values.ts";
-import type { ApiFlags } from "../flags/flags.ts";
+import { type ApiFlags, addApiFlags, collect } from "../flags/flags.ts";
+import { API_KEY_ROLES } from "../flags/roles.ts";
 import { isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo, usageError } from "../output/failure.ts";
 import { labelled, sentence, type Terminal } from "../output/printing-gate.ts";
+import type { ProgramParts } from "../program.ts";
 
-export interface KeyListFlags extends ApiFlags {
+interface KeyListFlags extends ApiFlags {
   readonly allProjects?: boolean;
 }
 
-export interface KeyFlags extends KeyListFlags {
+interface KeyFlags extends KeyListFlags {
   readonly role: string;
   readonly target?: readonly string[];
   readonly label?: string;
   readonly expiresDays?: string;
 }
 
-const API_KEY_ROLES = ["viewer", "operator", "executor", "admin"] as const;
 const DAY_SECONDS = 86_400;
 const LABEL_CHARS_MAX = 200;
 const DAYS_MAX = 3_650;
 const KEY_TEXT = /^tsk_([^.]+)\./;
 
-export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Promise<ExitCode> {
+const CREATE_HELP = `
+The key is printed on stdout, once; the store keeps only its hash.
+
+Examples:
+  $ tessera keys create --role executor --target words --data ./store
+  $ tessera keys create --role admin --all-projects --expires-days 30 --data ./store`;
+
+export function defineKeys(keys: Command, { terminal, onExit }: ProgramParts): void {
+  addApiFlags(keys.command("create"))
+    .description("make a key and print it once")
+    .requiredOption("--role <role>", "viewer, operator, executor or admin")
+    .option("--target <name>", "whose calls an executor may take; may be repeated", collect)
+    .option("--label <text>", "what it is for")
+    .option("--expires-days <number>", "after how many days it ends (default: never)")
+    .option("--all-projects", "for every project instead of --project")
+    .addHelpText("after", CREATE_HELP)
+    .action(async (flags: KeyFlags) => onExit(await keysCreate(flags, terminal)));
+  addApiFlags(keys.command("ls"))
+    .description("list the keys that count in a project")
+    .option("--all-projects", "list the keys of all projects")
+    .action(async (flags: KeyListFlags) => onExit(await keysLs(flags, terminal)));
+  addApiFlags(keys.command("rm"))
+    .argument("<key-id>", "as `keys ls` shows it")
+    .description("revoke a key")
+    .action(async (keyId: string, flags: ApiFlags) => onExit(await keysRm(keyId, flags, terminal)));
+}
+
+async function keysCreate(flags: KeyFlags, terminal: Terminal): Promise<ExitCode> {
   const role = readChoice("--role", flags.role, API_KEY_ROLES);
   const { target: targets = [], label } = flags;
   if (role === "executor" && targets.length === 0) {
@@ -64,14 +93,15 @@ export async function keysCreateCommand(flags: KeyFlags, terminal: Terminal): Pr
   return EXIT.ok;
 }
 
-export async function keysLsCommand(flags: KeyListFlags, terminal: Terminal): Promise<ExitCode> {
+async function keysLs(flags: KeyListFlags, terminal: Terminal): Promise<ExitCode> {
   const all = await withApi(flags, terminal, ({ client }) => allPages("keys", (page) => client.listKeys(page)));
   // A key of no project counts in each.
   const counts = ({ projectId }: ApiKey) => projectId === null || projectId === flags.project;
   const keys = flags.allProjects === true ? all : all.filter(counts);
-  if (flags.json === true)
+  if (flags.json === true) {
+    const { wireDocument } = await import("@tessera/client");
     terminal.out(`${JSON.stringify({ ok: true, keys: keys.map((key) => wireDocument("ApiKey", key)) })}\n`);
-  else if (keys.length > 0) terminal.out([{ rows: keys.map(keyRow) }]);
+  } else if (keys.length > 0) terminal.out([{ rows: keys.map(keyRow) }]);
   else {
     const where = flags.allProjects === true ? "this store" : `project ${flags.project}`;
     terminal.out(`${where} has no keys\n`);
@@ -95,8 +125,8 @@ function keyRow({ keyId, role, projectId, targets, label, expiresAt, revokedAt, 
   };
 }
 
-export async function keysRmCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
-  // Who pastes the whole key means its id; the rest of it is not needed, and not repeated.
+async function keysRm(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+  // A person who pastes the whole key means its id; the rest of it is not needed, and not repeated.
   const key_id = KEY_TEXT.exec(given)?.[1] ?? given;
   checkId("<key-id>", key_id);
   await withApi(flags, terminal, async ({ client }) => {

@@ -1,9 +1,18 @@
-// A tool that is not there: says what is, nearest names first.
+// The tools of a project, and what is said about one that it does not have: those it has, nearest names first.
 
+import type { Client, Tool } from "@tessera/client";
 import { nearestNames, type TesseraError } from "@tessera/protocol";
+import { allPages } from "../connect/all-pages.ts";
+import { listOfProject } from "../connect/project-access.ts";
+import type { ApiFlags } from "../flags/flags.ts";
 import { errorWithTodo } from "../output/failure.ts";
 
 const NAMES_MAX = 40;
+
+/** An empty list where the project has not been made yet. */
+export function toolsOf(client: Client, { project }: Pick<ApiFlags, "project">): Promise<Tool[]> {
+  return listOfProject(project, () => allPages("tools", (page) => client.listTools({ project, ...page })));
+}
 
 export function unknownTool(name: string, project: string, known: readonly string[]): TesseraError {
   const message = `project ${project} has no tool ${JSON.stringify(name)}`;

@@ -1,9 +1,27 @@
-// tessera start and tessera dev: the commands and their flags.
+// tessera start: a process with roles. tessera dev: all of them, on a store that may be thrown away. serve.ts has the process.
 
-import { addHostFlags } from "../flags/flags.ts";
+import type { Command } from "commander";
+import type { ExitCode } from "../exit-codes.ts";
+import { addHostFlags, type HostFlags } from "../flags/flags.ts";
 import { ROLES } from "../flags/roles.ts";
+import { usageError } from "../output/failure.ts";
+import type { Terminal } from "../output/printing-gate.ts";
 import type { ProgramParts } from "../program.ts";
-import type { DevFlags, StartFlags } from "./start-command.ts";
+import { bundleHere } from "./bundle-here.ts";
+
+export interface StartFlags extends HostFlags {
+  readonly role?: string;
+  readonly host?: string;
+  readonly port?: string;
+  readonly allowedHosts?: string;
+  readonly trustedProxies?: string;
+  readonly grace?: string;
+  readonly logLevel?: string;
+}
+
+export interface DevFlags extends Omit<StartFlags, "role"> {
+  readonly watch?: boolean;
+}
 
 const START_HELP = `
 Roles: kernel sweeps (ends what is overdue), worker runs agents' turns, pmo
@@ -18,10 +36,9 @@ Examples:
   $ tessera start ./bundle --data ./store
   $ tessera start ./bundle --role tools --postgres postgres://me@localhost:5432/tessera --nats nats://localhost:4222`;
 
-export function addStartCommand({ program, terminal, onExit }: ProgramParts): void {
-  addHostFlags(program.command("start").copyInheritedSettings(program))
+export function defineStart(command: Command, { terminal, onExit }: ProgramParts): void {
+  addHostFlags(command)
     .argument("[bundle]", "a directory with agents and tools")
-    .description("run roles of Tessera until told to stop")
     .option("--role <roles>", `which of ${ROLES.join(", ")}, separated by commas (default: all)`)
     .option("--host <address>", "where the API listens (default 127.0.0.1)")
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
@@ -33,10 +50,17 @@ export function addStartCommand({ program, terminal, onExit }: ProgramParts): vo
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 30)")
     .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
     .addHelpText("after", START_HELP)
-    .action(async (bundle: string | undefined, flags: StartFlags) => {
-      const { startCommand } = await import("./start-command.ts");
-      onExit(await startCommand(bundle, flags, terminal));
-    });
+    .action(async (bundle: string | undefined, flags: StartFlags) => onExit(await start(bundle, flags, terminal)));
+}
+
+async function start(bundle: string | undefined, flags: StartFlags, terminal: Terminal): Promise<ExitCode> {
+  const [{ hostSettings }, { serve }] = await Promise.all([import("../flags/host-settings.ts"), import("./serve.ts")]);
+  const { values } = await hostSettings(flags, terminal, { bundle, isServing: true });
+  if (bundle !== undefined && !values.role.includes("tools") && !values.role.includes("worker")) {
+    const said = `the role here is ${values.role.join(",")}`;
+    throw usageError(`a bundle is for the roles worker and tools, and ${said}; add one, or leave the bundle out`);
+  }
+  return await serve(bundle, flags, terminal, { isDev: false });
 }
 
 const DEV_HELP = `
@@ -52,17 +76,18 @@ Examples:
   $ tessera dev ./bundle
   $ tessera dev ./bundle --data ./store --port 8100`;
 
-export function addDevCommand({ program, terminal, onExit }: ProgramParts): void {
-  addHostFlags(program.command("dev").copyInheritedSettings(program))
+export function defineDev(command: Command, { terminal, onExit }: ProgramParts): void {
+  addHostFlags(command)
     .argument("[bundle]", "a directory with agents and tools (default: the current one, if it holds any)")
-    .description("run everything in one process, with the API on this machine only")
     .option("--port <number>", "where the API listens; 0 takes any free port (default 8099)")
     .option("--grace <seconds>", "how long running tools may take to finish at the end (default 5)")
     .option("--log-level <level>", "the least important lines of the log: debug, info, warn, error (default info)")
     .option("--no-watch", "do not load the bundle again when its files change")
     .addHelpText("after", DEV_HELP)
-    .action(async (bundle: string | undefined, flags: DevFlags) => {
-      const { devCommand } = await import("./start-command.ts");
-      onExit(await devCommand(bundle, flags, terminal));
-    });
+    .action(async (bundle: string | undefined, flags: DevFlags) => onExit(await dev(bundle, flags, terminal)));
+}
+
+async function dev(given: string | undefined, flags: DevFlags, terminal: Terminal): Promise<ExitCode> {
+  const { serve } = await import("./serve.ts");
+  return await serve(given ?? bundleHere(), { ...flags, role: ROLES.join(",") }, terminal, { isDev: true });
 }

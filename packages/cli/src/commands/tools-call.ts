@@ -6,32 +6,31 @@
 //       never made is no tool that failed: it exits like any other command that finds nothing (1).
 //   C3. Ctrl-C ends the wait, not the call: with a store it is kept, and --turn finds it again.
 //   C4. A call puts into its project no more than it needs: its bundle, and of the built-in tools the one it names.
-//   C5. A process that has the store has its own tools: --bundle is then not used, and that is said.
+//   C5. A process that has the store has its own tools: --bundle is then not used, and that is printed.
 
-import { API_HOST, BUILTIN_RESOURCES, type Process, type Settings } from "@tessera/runtime";
-import { type Api, askOf, clientOf, reachRunning, startedHolder } from "../connect/connection.ts";
-import { withProcess } from "../connect/with-process.ts";
+import type { Process, Settings } from "@tessera/runtime";
+import type { Command } from "commander";
+import { type Api, askOf, reachRunning, startedHolder } from "../connect/connection.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { checkId, readNumber } from "../flags/flag-values.ts";
-import type { HostFlags } from "../flags/flags.ts";
-import { hostSettings } from "../flags/host-settings.ts";
+import { addHostFlags, addServerFlags, type HostFlags } from "../flags/flags.ts";
 import { isNotFound } from "../output/api-failure.ts";
 import { errorWithTodo, usageError } from "../output/failure.ts";
 import { sentence, type Terminal } from "../output/printing-gate.ts";
 import {
-  exitCodeOf,
+  exitCodeOfCall,
   failureText,
   type OpenCall,
   openCallText,
   type ToolCallAnswer,
 } from "../output/tool-call-answer.ts";
+import type { ProgramParts } from "../program.ts";
 import { awaitCall } from "./await-call.ts";
 import { bundleHere } from "./bundle-here.ts";
 import { readArguments } from "./call-arguments.ts";
-import { toolsOf } from "./tools-command.ts";
-import { namesOf, unknownTool } from "./unknown-tool.ts";
+import { namesOf, toolsOf, unknownTool } from "./known-tools.ts";
 
-export interface ToolCallFlags extends HostFlags {
+interface ToolCallFlags extends HostFlags {
   readonly url?: string;
   readonly apiKeyFile?: string;
   readonly arguments?: string;
@@ -67,11 +66,33 @@ const WAIT_SECONDS_MAX = 86_400;
 const TELL_AFTER_MS = { watched: 1_000, unwatched: 5_000 } as const;
 const CLOSE_GRACE_MS = 1_000;
 
-export async function toolCallCommand(
-  name: string | undefined,
-  rawFlags: ToolCallFlags,
-  terminal: Terminal,
-): Promise<ExitCode> {
+const CALL_HELP = `
+Without --data or --postgres the call runs on a store in memory that is thrown
+away. The bundle is the current directory if it holds one. With --url, or where
+a process holds the directory, that process's tools are called. The result is
+JSON on stdout; what the tool logs goes to stderr. With a store, a call that was
+not waited for to its end is kept: ask for it again with --turn.
+
+Examples:
+  $ tessera tools call text-transform__trim --arguments '{"text":" hello "}'
+  $ tessera tools call file-system__list --json
+  $ tessera tools call slow__job --arguments @job.json --data ./store --wait 600
+  $ cat job.json | tessera tools call slow__job --arguments - | jq .`;
+
+export function defineToolsCall(call: Command, { terminal, onExit }: ProgramParts): void {
+  addServerFlags(addHostFlags(call))
+    .argument("[tool]", "its name, e.g. text-transform__trim")
+    .description("make one durable call and print its result")
+    .option("--arguments <json>", "a JSON object, @file with one, or - for stdin (default {})")
+    .option("--turn <id>", "ask again for a call that was made before, instead of making one")
+    .option("--bundle <dir>", "a directory with tools (default: the current one, if it holds any)")
+    .option("--agent <id>", "whose workspace the call has (default: a new one)")
+    .option("--wait <seconds>", "how long to wait for the result", "60")
+    .addHelpText("after", CALL_HELP)
+    .action(async (name: string | undefined, flags: ToolCallFlags) => onExit(await toolsCall(name, flags, terminal)));
+}
+
+async function toolsCall(name: string | undefined, rawFlags: ToolCallFlags, terminal: Terminal): Promise<ExitCode> {
   if ((name === undefined) === (rawFlags.turn === undefined)) {
     throw usageError("name the tool to call, or with --turn a call that was made before, and not both");
   }
@@ -80,6 +101,7 @@ export async function toolCallCommand(
   if (rawFlags.turn !== undefined) checkId("--turn", rawFlags.turn);
   const given = await readArguments(rawFlags.arguments, terminal);
   const bundle = rawFlags.bundle ?? bundleHere();
+  const { hostSettings } = await import("../flags/host-settings.ts");
   const { flags, values } = await hostSettings(rawFlags, terminal, { bundle });
   const interrupt = new AbortController();
   void terminal.stopped().then(() => interrupt.abort());
@@ -89,7 +111,7 @@ export async function toolCallCommand(
   const running = isPlaced ? await reachRunning(flags, terminal) : null;
   const asked = running === null ? await askHereOrStarted(order) : await askRunning(running, order);
   tellAnswer(asked, flags, terminal);
-  return exitCodeOf(asked.answer); // C2
+  return exitCodeOfCall(asked.answer); // C2
 }
 
 async function askRunning(api: Api, order: Order): Promise<Asked> {
@@ -114,6 +136,10 @@ async function askHereOrStarted(order: Order): Promise<Asked> {
 async function askHere(order: Order): Promise<Asked> {
   const { name, flags, settings, bundle, terminal } = order;
   const say = (text: string) => (flags.json === true ? undefined : terminal.err([{ line: [text], hang: 6 }]));
+  const [{ API_HOST, BUILTIN_RESOURCES }, { ownApi, withProcess }] = await Promise.all([
+    import("@tessera/runtime"),
+    import("../connect/with-process.ts"),
+  ]);
   const resource = name?.split("__")[0] ?? "";
   const builtins = BUILTIN_RESOURCES.includes(resource) ? [resource] : []; // C4
   return await withProcess(
@@ -126,7 +152,7 @@ async function askHere(order: Order): Promise<Asked> {
       graceMs: CLOSE_GRACE_MS,
       options: {
         roles: ["kernel", "tools", "api"],
-        ...(name === undefined ? { migrate: "check" } : {}),
+        migrate: name === undefined ? "check" : undefined,
         onLog: ({ level, message }) => say(`${level.padEnd(5)} ${message}`),
         onProgress: (_, { message = "", fraction }) =>
           say(`progress ${fraction === undefined ? "" : `${Math.round(fraction * 100)} % `}${message}`),
@@ -135,17 +161,9 @@ async function askHere(order: Order): Promise<Asked> {
     async (process) => {
       const { store } = process.node;
       const keptIn = store.kind === "memory" ? null : store.place.name;
-      return await ask(await clientOf(addressOf(process)), order, {
-        hosted: hostedBy(process),
-        keptIn,
-      });
+      return await ask(await ownApi(process), order, { hosted: hostedBy(process), keptIn });
     },
   );
-}
-
-function addressOf({ api }: Process): { url: string; apiKey: string } {
-  if (api === null) throw new Error("a process with the role api has an API");
-  return { url: api.url, apiKey: api.key.text };
 }
 
 function hostedBy({ host }: Process): string[] {
@@ -174,7 +192,7 @@ async function ask(
   return { tool: name ?? tool ?? turn, answer, open };
 }
 
-/** Commits the call. A name that nothing has is told before, with the names there are. */
+/** Commits the call. A name that no tool has is an error, which lists the names there are. */
 async function request({ client }: Pick<Api, "client">, order: Order, hosted: readonly string[]): Promise<string> {
   const { name = "", flags, given } = order;
   const { project, agent } = flags;
@@ -191,7 +209,7 @@ async function request({ client }: Pick<Api, "client">, order: Order, hosted: re
 
 /** C1, C3 */
 function tellAnswer({ tool, answer, open }: Asked, flags: ToolCallFlags, terminal: Terminal): void {
-  const isOk = exitCodeOf(answer) === EXIT.ok;
+  const isOk = exitCodeOfCall(answer) === EXIT.ok;
   if (flags.json === true) {
     const more = open === null ? {} : { why: open.reason, is_kept: open.keptIn !== null };
     terminal.out(`${JSON.stringify({ ok: isOk, tool, ...answer, ...more })}\n`);

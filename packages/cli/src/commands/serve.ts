@@ -1,5 +1,4 @@
-// tessera start: a process with roles, until it is told to stop. tessera dev: all of them, on a store that may be thrown
-// away.
+// What `tessera start` and `tessera dev` do: a process with roles, until it is stopped.
 //
 //   S1. Started in the order store, tools, agents, API; stopped in the reverse one. Running tools get the grace to finish;
 //       asked a second time to stop, the process ends at once.
@@ -13,31 +12,16 @@
 
 import { errorOf, visibleLine } from "@tessera/protocol";
 import { API_HOST, type Api, type Log, openLog, type Process, quietRepeats, systemClock } from "@tessera/runtime";
-import { clientOf } from "../connect/connection.ts";
-import { heldByTessera } from "../connect/held-directory.ts";
-import { takenByTessera } from "../connect/taken-port.ts";
-import { withProcess } from "../connect/with-process.ts";
+import { heldByTessera, takenByTessera } from "../connect/other-tessera.ts";
+import { ownApi, withProcess } from "../connect/with-process.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { HostFlags } from "../flags/flags.ts";
 import { hostSettings } from "../flags/host-settings.ts";
-import { ROLES } from "../flags/roles.ts";
-import { usageError } from "../output/failure.ts";
 import { quoted } from "../output/paste-command.ts";
 import { sentence, type Terminal } from "../output/printing-gate.ts";
 import { createProgressPrinter, isWatchedLive, type LinePrinter } from "../progress/progress-printer.ts";
-import { bundleHere } from "./bundle-here.ts";
 import { openDevReload, type ReloadTeller } from "./dev-reload.ts";
-import { addressOf } from "./run-command.ts";
-
-export interface StartFlags extends HostFlags {
-  readonly role?: string;
-  readonly host?: string;
-  readonly port?: string;
-  readonly allowedHosts?: string;
-  readonly trustedProxies?: string;
-  readonly grace?: string;
-  readonly logLevel?: string;
-}
+import type { DevFlags, StartFlags } from "./start.ts";
 
 const NAMES_SHOWN_MAX = 12;
 const DEV_GRACE_SECONDS = 5;
@@ -47,28 +31,7 @@ const FACT_WIDTH = 8;
 const DEV_UNSAID: readonly string[] = ["roles", "targets"];
 const LEVELS = ["debug", "info", "warn", "error"];
 
-export interface DevFlags extends Omit<StartFlags, "role"> {
-  readonly watch?: boolean;
-}
-
-export async function startCommand(
-  bundle: string | undefined,
-  flags: StartFlags,
-  terminal: Terminal,
-): Promise<ExitCode> {
-  const { values } = await hostSettings(flags, terminal, { bundle, isServing: true });
-  if (bundle !== undefined && !values.role.includes("tools") && !values.role.includes("worker")) {
-    const said = `the role here is ${values.role.join(",")}`;
-    throw usageError(`a bundle is for the roles worker and tools, and ${said}; add one, or leave the bundle out`);
-  }
-  return await serve(bundle, flags, terminal, { isDev: false });
-}
-
-export async function devCommand(given: string | undefined, flags: DevFlags, terminal: Terminal): Promise<ExitCode> {
-  return await serve(given ?? bundleHere(), { ...flags, role: ROLES.join(",") }, terminal, { isDev: true });
-}
-
-async function serve(
+export async function serve(
   bundle: string | undefined,
   given: StartFlags & DevFlags,
   terminal: Terminal,
@@ -141,7 +104,7 @@ async function showTurns(
   },
 ): Promise<void> {
   const { watchAllTurns } = await import("../progress/watch-all-turns.ts");
-  await watchAllTurns(await clientOf(addressOf(process)), how);
+  await watchAllTurns(await ownApi(process), how);
 }
 
 /** The log as lines for a person (S4). */
@@ -195,13 +158,13 @@ function reloadTeller(to: {
   };
 }
 
-/** S1: what starts cannot be told to stop, and may wait for a server that hangs. */
+/** S1: a start that is under way cannot be stopped, and may wait for a server that hangs. */
 async function leftBehind(isStarted: () => boolean): Promise<void> {
   await new Promise<void>((resolve) => {
     AbortSignal.timeout(START_LEFT_MS_MAX).addEventListener("abort", () => resolve());
   });
   if (isStarted()) return;
-  const found = `told to stop while it was starting, the process left behind what did not end within ${START_LEFT_MS_MAX} ms`;
+  const found = `stopped while it was starting, the process left behind what did not end within ${START_LEFT_MS_MAX} ms`;
   throw errorOf("stop_incomplete", `${found}: the start`);
 }
 
@@ -215,7 +178,7 @@ function tellStarted(started: {
 }): void {
   const { process, health, tools, isDev, flags, terminal } = started;
   const { roles, host, agents, node } = process;
-  // A process without the role serves other commands of this user only: nothing to tell.
+  // A process without the role serves other commands of this user only: nothing to print.
   const api = roles.includes("api") ? process.api : null;
   const entry = agents?.entryAgent ?? null;
   const facts = {

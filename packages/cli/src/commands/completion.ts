@@ -1,6 +1,6 @@
-// tessera completion: the command.
+// tessera completion: a script for a shell, which completes commands and flags.
 
-import { Argument } from "commander";
+import { Argument, type Command } from "commander";
 import { EXIT } from "../exit-codes.ts";
 import type { ProgramParts } from "../program.ts";
 
@@ -13,15 +13,12 @@ Examples:
   $ tessera completion zsh > "\${fpath[1]}/_tessera"
   $ tessera completion fish > ~/.config/fish/completions/tessera.fish`;
 
-export function addCompletionCommand({ program, terminal, onExit }: ProgramParts): void {
-  program
-    .command("completion")
-    .copyInheritedSettings(program)
+export function defineCompletion(completion: Command, { program, terminal, onExit }: ProgramParts): void {
+  completion
     .addArgument(new Argument("<shell>", "which shell").choices([...SHELLS]))
-    .description("print a script that completes commands and flags")
     .addHelpText("after", COMPLETION_HELP)
     .action(async (shell: Shell) => {
-      const { completionScript } = await import("./completion-script.ts");
+      const { completionScript } = await import("../completion/completion-script.ts");
       terminal.out(completionScript(program, shell));
       onExit(EXIT.ok);
     });

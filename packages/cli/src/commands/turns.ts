@@ -1,55 +1,99 @@
-// tessera turns ls, show, why, stop: the turns of a project.
+// tessera turns: ls, show, why and stop; tail is in turns-tail.ts.
 
-import { type Agent, type Client, type Turn, type TurnSummary, wireDocument } from "@tessera/client";
+import type { Agent, Client, TurnSummary } from "@tessera/client";
+import type { Command } from "commander";
 import { allPages, itemsOf } from "../connect/all-pages.ts";
 import { withApi } from "../connect/connection.ts";
 import { listOfProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readChoice, readNumber } from "../flags/flag-values.ts";
-import type { ApiFlags } from "../flags/flags.ts";
-import { isNotFound } from "../output/api-failure.ts";
-import { errorWithTodo, usageError } from "../output/failure.ts";
+import { type ApiFlags, addApiFlags } from "../flags/flags.ts";
+import { usageError } from "../output/failure.ts";
 import { storeWords } from "../output/paste-command.ts";
 import { labelled, sentence, type Terminal } from "../output/printing-gate.ts";
+import type { ProgramParts } from "../program.ts";
+import { findTurn } from "../turns/find-turn.ts";
+import { END_STATUSES, OPEN_STATUSES } from "../turns/turn-document.ts";
 import { failuresText, type ListedTurn, turnsTable, turnText } from "../turns/turn-text.ts";
 import { followWaits, nextCommand, whySentence } from "../turns/turn-why.ts";
-import { agentsOf, nameOf } from "./agents-command.ts";
+import { agentsOf, nameOf } from "./agents.ts";
+import { defineTurnsTail } from "./turns-tail.ts";
 
-export interface TurnsLsFlags extends ApiFlags {
+interface TurnsLsFlags extends ApiFlags {
   readonly status?: string;
   readonly agent?: string;
   readonly limit: string;
   readonly all?: boolean;
 }
 
-export interface TurnsShowFlags extends ApiFlags {
+interface TurnsShowFlags extends ApiFlags {
   readonly stack?: boolean;
 }
 
-export interface TurnsStopFlags extends ApiFlags {
+interface TurnsStopFlags extends ApiFlags {
   readonly reason?: string;
 }
 
-export const TURN_STATUSES = [
-  "queued",
-  "active",
-  "dispatched",
-  "running",
-  "suspended",
-  "success",
-  "failed",
-  "canceled",
-  "timeout",
-  "partial",
-] as const;
+const TURN_STATUSES = [...OPEN_STATUSES, ...END_STATUSES] as const;
 const LIMIT_MAX = 1_000_000;
 /** Of one page of the API. */
 const PAGE_MAX = 200;
 const FAILURES_PAGE_MAX = 100;
-const PART_CHARS_MIN = 6;
 const REASON_CHARS_MAX = 1_000;
 
-export async function turnsLsCommand(flags: TurnsLsFlags, terminal: Terminal): Promise<ExitCode> {
+const TURN = "its id, as `turns ls` shows it, or enough of its beginning or end";
+
+const LS_HELP = `
+Examples:
+  $ tessera turns ls --data ./store
+  $ tessera turns ls --status active --agent planner --url http://127.0.0.1:8099`;
+
+const SHOW_HELP = `
+With --stack also why calls failed, for each attempt: what was thrown, your own
+code's frames first, then its causes. It needs a key of role operator or admin.
+
+Examples:
+  $ tessera turns show TURN --data ./store
+  $ tessera turns show TURN --stack --url http://127.0.0.1:8099`;
+
+const WHY_HELP = `
+One sentence on what the turn waits for in the end, and the command that would
+unblock it.
+
+Example:
+  $ tessera turns why TURN --data ./store`;
+
+export function defineTurns(turns: Command, parts: ProgramParts): void {
+  const { terminal, onExit } = parts;
+  const command = (name: string) => addApiFlags(turns.command(name));
+  command("ls")
+    .description("list turns, newest first")
+    .option("--status <status>", "only those: queued, active, success, failed, canceled, timeout, partial, …")
+    .option("--agent <name>", "only those of this agent, by its name or id")
+    .option("--limit <number>", "how many", "20")
+    .option("--all", "all of them")
+    .addHelpText("after", LS_HELP)
+    .action(async (flags: TurnsLsFlags) => onExit(await turnsLs(flags, terminal)));
+  command("show")
+    .argument("<turn>", TURN)
+    .description("show a turn: what was asked, its calls, what it waits for, what happened, what it delivered")
+    .option("--stack", "with the stacks of what failed in it")
+    .addHelpText("after", SHOW_HELP)
+    .action(async (turn: string, flags: TurnsShowFlags) => onExit(await turnsShow(turn, flags, terminal)));
+  defineTurnsTail(command("tail").argument("<turn>", TURN), parts);
+  command("why")
+    .argument("<turn>", TURN)
+    .description("say what a turn waits for, and what would unblock it")
+    .addHelpText("after", WHY_HELP)
+    .action(async (turn: string, flags: ApiFlags) => onExit(await turnsWhy(turn, flags, terminal)));
+  command("stop")
+    .argument("<turn>", TURN)
+    .description("stop a turn that has not ended, and the turns that it started")
+    .option("--reason <text>", "why; kept with the turn")
+    .action(async (turn: string, flags: TurnsStopFlags) => onExit(await turnsStop(turn, flags, terminal)));
+}
+
+async function turnsLs(flags: TurnsLsFlags, terminal: Terminal): Promise<ExitCode> {
   const status = flags.status === undefined ? undefined : readChoice("--status", flags.status, TURN_STATUSES);
   const limit = flags.all === true ? LIMIT_MAX : readNumber("--limit", flags.limit, { min: 1, max: LIMIT_MAX });
   const { turns, hasMore } = await withApi(flags, terminal, async ({ client }) => {
@@ -62,6 +106,7 @@ export async function turnsLsCommand(flags: TurnsLsFlags, terminal: Terminal): P
     return { turns, hasMore };
   });
   if (flags.json === true) {
+    const { wireDocument } = await import("@tessera/client");
     const listed = turns.map(({ agentName, ...turn }) => ({
       ...wireDocument("TurnSummary", turn),
       agent_name: agentName,
@@ -128,7 +173,7 @@ function idOf({ agentId }: Agent): string {
   return agentId;
 }
 
-export async function turnsShowCommand(given: string, flags: TurnsShowFlags, terminal: Terminal): Promise<ExitCode> {
+async function turnsShow(given: string, flags: TurnsShowFlags, terminal: Terminal): Promise<ExitCode> {
   const { turn, failures } = await withApi(flags, terminal, async ({ client }) => {
     const turn = await findTurn(client, flags, given);
     const order = { project: flags.project, turn: turn.agentTurnId, limit: FAILURES_PAGE_MAX };
@@ -136,6 +181,7 @@ export async function turnsShowCommand(given: string, flags: TurnsShowFlags, ter
     return { turn, failures: flags.stack === true ? await allPages("failures", read) : undefined };
   });
   if (flags.json === true) {
+    const { wireDocument } = await import("@tessera/client");
     const document = wireDocument("Turn", turn);
     const told = failures?.map((failure) => wireDocument("TurnFailure", failure));
     terminal.out(`${JSON.stringify({ ok: true, turn: document, failures: told })}\n`);
@@ -143,7 +189,7 @@ export async function turnsShowCommand(given: string, flags: TurnsShowFlags, ter
   return EXIT.ok;
 }
 
-export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
+async function turnsWhy(given: string, flags: ApiFlags, terminal: Terminal): Promise<ExitCode> {
   const { why, isAbandoned, isShared } = await withApi(flags, terminal, async ({ client, reached, isAbandoned }) => {
     const { agentTurnId } = await findTurn(client, flags, given);
     const isShared = reached === "own" && !isAbandoned;
@@ -152,6 +198,7 @@ export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: 
   const because = whySentence(why, isAbandoned);
   const { says, command } = nextCommand(why, flags, isAbandoned, isShared, terminal.env);
   if (flags.json === true) {
+    const { wireDocument } = await import("@tessera/client");
     const { path, wait } = why;
     const [asked] = path;
     const facts = { agent_turn_id: asked?.agentTurnId, status: asked?.status, why: because, next: says, command };
@@ -162,7 +209,7 @@ export async function turnsWhyCommand(given: string, flags: ApiFlags, terminal: 
   return EXIT.ok;
 }
 
-export async function turnsStopCommand(given: string, flags: TurnsStopFlags, terminal: Terminal): Promise<ExitCode> {
+async function turnsStop(given: string, flags: TurnsStopFlags, terminal: Terminal): Promise<ExitCode> {
   const { reason } = flags;
   if (reason !== undefined && reason.length > REASON_CHARS_MAX) {
     throw usageError(`--reason has at most ${REASON_CHARS_MAX} characters`);
@@ -175,32 +222,9 @@ export async function turnsStopCommand(given: string, flags: TurnsStopFlags, ter
     }),
   );
   const { agentTurnId, was } = stopped;
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: true, ...wireDocument("StoppedTurn", stopped) })}\n`);
-  else terminal.out(`stopped ${agentTurnId}${was === undefined ? "" : `, which was ${was}`}\n`);
+  if (flags.json === true) {
+    const { wireDocument } = await import("@tessera/client");
+    terminal.out(`${JSON.stringify({ ok: true, ...wireDocument("StoppedTurn", stopped) })}\n`);
+  } else terminal.out(`stopped ${agentTurnId}${was === undefined ? "" : `, which was ${was}`}\n`);
   return EXIT.ok;
-}
-
-/** The turn; the beginning or the end of its id will do where only one of the newest turns has it, also as a table cuts it. */
-export async function findTurn(client: Client, flags: ApiFlags, pasted: string): Promise<Turn> {
-  const { project } = flags;
-  const given = pasted.replace(/^…|…$/g, "") || pasted;
-  try {
-    return await client.getTurn({ project, turn: given });
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-  const turns = await listOfProject(project, async () => [
-    ...itemsOf(await client.listTurns({ project, limit: PAGE_MAX }), "turns"),
-  ]);
-  const ids = turns.map(({ agentTurnId }) => agentTurnId);
-  const fits = given.length < PART_CHARS_MIN ? [] : ids.filter((id) => id.startsWith(given) || id.endsWith(given));
-  const [only] = fits;
-  if (fits.length === 1 && only !== undefined) return await client.getTurn({ project, turn: only });
-  if (fits.length > 1) throw usageError(`${JSON.stringify(given)} may be any of ${fits.slice(0, 5).join(", ")}`);
-  const words = ["tessera turns ls", ...storeWords(flags)].join(" ");
-  throw errorWithTodo(
-    "not_found",
-    `project ${project} has no turn ${JSON.stringify(given)}`,
-    `See those there are: ${words}`,
-  );
 }

@@ -6,25 +6,47 @@
 
 import { resolve } from "node:path";
 import { TesseraError } from "@tessera/protocol";
-import { type BundleReport, type Finding, validateBundle } from "@tessera/runtime";
+import type { BundleReport, Finding } from "@tessera/runtime";
+import { type Command, Option } from "commander";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { describeFailure, errorWithTodo } from "../output/failure.ts";
+import { describeFailure } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
-import { githubOf, sumOf, textOf, type ValidateFormat } from "../output/validate-formats.ts";
-import { shownPath } from "../output/validate-path.ts";
-import { bundleHere } from "./bundle-here.ts";
+import { shownPath } from "../output/shown-path.ts";
+import { githubOf, sumOf, textOf, VALIDATE_FORMATS, type ValidateFormat } from "../output/validate-formats.ts";
+import type { ProgramParts } from "../program.ts";
+import { bundleHere, noBundleHere } from "./bundle-here.ts";
 
-export interface ValidateFlags {
+interface ValidateFlags {
   readonly format: ValidateFormat;
   readonly strict?: boolean;
   readonly json?: boolean;
 }
 
-export async function validateCommand(
-  given: string | undefined,
-  flags: ValidateFlags,
-  terminal: Terminal,
-): Promise<ExitCode> {
+const VALIDATE_HELP = `
+Checks what can be known without running anything: YAML, names, references,
+schemas, entries and their handlers, models' keys. Modules of tools and
+extensions are imported in a child process to see what they export; a
+tessera.config.ts is imported here. A single YAML file is read as a bundle of
+its own. Exits 3 if there is any mistake.
+
+Examples:
+  $ tessera validate ./bundle
+  $ tessera validate ./bundle --strict --format github
+  $ tessera validate agent.yaml --json`;
+
+export function defineValidate(command: Command, { terminal, onExit }: ProgramParts): void {
+  command
+    .argument("[bundle]", "a directory or a YAML file (default: the current directory, if it holds a bundle)")
+    .addOption(new Option("--format <name>", "how findings are printed").choices([...VALIDATE_FORMATS]).default("text"))
+    .option("--strict", "warnings count as mistakes")
+    .option("--json", "the same as --format json")
+    .addHelpText("after", VALIDATE_HELP)
+    .action(async (bundle: string | undefined, flags: ValidateFlags) =>
+      onExit(await validate(bundle, flags, terminal)),
+    );
+}
+
+async function validate(given: string | undefined, flags: ValidateFlags, terminal: Terminal): Promise<ExitCode> {
   const format = flags.json === true ? "json" : flags.format;
   const report = counted(await reportOf(given, format, terminal), flags.strict === true);
   const isOk = report.findings.every(({ severity }) => severity !== "error");
@@ -37,11 +59,8 @@ export async function validateCommand(
 async function reportOf(given: string | undefined, format: ValidateFormat, terminal: Terminal): Promise<BundleReport> {
   const bundle = given ?? bundleHere();
   try {
-    if (bundle === undefined) {
-      const todo = "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts, or a YAML file.";
-      const message = "there is no bundle in this directory";
-      throw errorWithTodo("E_CONFIG_ENTRY_NOT_FOUND", message, todo, EXIT.configuration);
-    }
+    if (bundle === undefined) throw noBundleHere("or a YAML file");
+    const { validateBundle } = await import("@tessera/runtime");
     const report = await validateBundle(bundle, { env: terminal.env });
     const shown = ({ file }: Finding) => shownPath(resolve(report.root, file)); // V2
     return { ...report, findings: report.findings.map((finding) => ({ ...finding, file: shown(finding) })) };

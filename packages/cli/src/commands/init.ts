@@ -8,16 +8,23 @@
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { visibleLine } from "@tessera/protocol";
+import { type Command, Option } from "commander";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
+import {
+  completedIgnore,
+  completedPackage,
+  isModulePackage,
+  newPackage,
+  type PackageFile,
+} from "../init/init-project.ts";
+import { TEMPLATES, type TemplateFile, type TemplateName, templateFiles } from "../init/template-files.ts";
 import { errorWithTodo } from "../output/failure.ts";
 import { quoted } from "../output/paste-command.ts";
 import { sentence, type Terminal, type Text } from "../output/printing-gate.ts";
-import { shownPath } from "../output/validate-path.ts";
-import { completedIgnore, completedPackage, isModulePackage, newPackage, type PackageFile } from "./init-project.ts";
-import { TEMPLATES, type TemplateName } from "./init-templates.ts";
-import { type TemplateFile, templateFiles } from "./template-files.ts";
+import { shownPath } from "../output/shown-path.ts";
+import type { ProgramParts } from "../program.ts";
 
-export interface InitFlags {
+interface InitFlags {
   readonly template: TemplateName;
   readonly force?: boolean;
   readonly json?: boolean;
@@ -40,7 +47,35 @@ interface Plan {
   readonly package: Omit<PackageFile, "text">;
 }
 
-export async function initCommand(given: string | undefined, flags: InitFlags, terminal: Terminal): Promise<ExitCode> {
+const INIT_HELP = `
+  minimal      one agent with one tool
+  multi-agent  a planner that gives its work to two others at once
+  service      an agent whose tool runs in a program of your own, over HTTP
+
+Each is a project: the bundle, its tools with a test, package.json and
+tsconfig.json. It runs at once: the model is a script, so no key is needed.
+In a directory that has a package.json nothing that is there is overwritten;
+what is missing is added.
+
+Examples:
+  $ tessera init ./hello
+  $ npm init -y && npm install @tessera/tessera && npx tessera init
+  $ tessera init ./team --template multi-agent`;
+
+export function defineInit(command: Command, { terminal, onExit }: ProgramParts): void {
+  command
+    .argument("[dir]", "where to write it (default: the current directory)")
+    .addOption(new Option("--template <name>", "which one").choices(Object.keys(TEMPLATES)).default("minimal"))
+    .option(
+      "--force",
+      "write into a directory of other files, and over those of the same name (not package.json and .gitignore)",
+    )
+    .option("--json", "print only JSON")
+    .addHelpText("after", INIT_HELP)
+    .action(async (directory: string | undefined, flags: InitFlags) => onExit(await init(directory, flags, terminal)));
+}
+
+async function init(given: string | undefined, flags: InitFlags, terminal: Terminal): Promise<ExitCode> {
   const directory = resolve(given ?? ".");
   const shown = shownPath(directory);
   try {

@@ -1,6 +1,6 @@
 import type { Agent } from "@tessera/client";
 import { expect, it } from "vitest";
-import { agentRows } from "./agents-command.ts";
+import { agentRows } from "./agents.ts";
 
 function agentOf(agentId: string, change: Partial<Agent> = {}): Agent {
   return {

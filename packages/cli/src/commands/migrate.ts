@@ -2,17 +2,38 @@
 // at once and also while the store is in use.
 
 import { resolve } from "node:path";
-import { reachHolder, type Store } from "@tessera/runtime";
+import type { Store } from "@tessera/runtime";
+import type { Command } from "commander";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import type { StoreFlags } from "../flags/flags.ts";
-import { chooseStore, withStore } from "../flags/store-flags.ts";
+import { addStoreFlags, type StoreFlags } from "../flags/flags.ts";
 import { sentence, type Terminal } from "../output/printing-gate.ts";
+import type { ProgramParts } from "../program.ts";
 
-export interface MigrateFlags extends StoreFlags {
+interface MigrateFlags extends StoreFlags {
   readonly allowOlderFunctions?: boolean;
 }
 
-export async function migrateCommand(flags: MigrateFlags, terminal: Terminal): Promise<ExitCode> {
+const MIGRATE_HELP = `
+Functions of a newer build are kept, because they serve older builds, too. With
+--allow-older-functions this build's take their place: processes of newer builds
+then stop taking work.
+
+Examples:
+  $ tessera migrate --data ./store
+  $ tessera migrate --postgres postgres://me@localhost:5432/tessera --json`;
+
+export function defineMigrate(command: Command, { terminal, onExit }: ProgramParts): void {
+  addStoreFlags(command)
+    .option("--allow-older-functions", "put the functions of this build over those of a newer one")
+    .addHelpText("after", MIGRATE_HELP)
+    .action(async (flags: MigrateFlags) => onExit(await migrate(flags, terminal)));
+}
+
+async function migrate(flags: MigrateFlags, terminal: Terminal): Promise<ExitCode> {
+  const [{ reachHolder }, { chooseStore, withStore }] = await Promise.all([
+    import("@tessera/runtime"),
+    import("../flags/store-flags.ts"),
+  ]);
   const { data } = chooseStore(flags, terminal.env);
   if (data !== undefined && (await reachHolder(data)) !== null) return tellHeld(resolve(data), flags, terminal);
   const mode = { migrate: "yes", allowOlderFunctions: flags.allowOlderFunctions } as const;
@@ -24,7 +45,7 @@ export async function migrateCommand(flags: MigrateFlags, terminal: Terminal): P
   return EXIT.ok;
 }
 
-/** Whoever holds a directory has migrated it before anything else. */
+/** The process that holds a directory has migrated it before anything else. */
 function tellHeld(store: string, { json }: StoreFlags, terminal: Terminal): ExitCode {
   const says = `${store} is held by a running process, which brought it to the schema of its own build when it started`;
   if (json === true) terminal.out(`${JSON.stringify({ ok: true, store, is_held: true, says })}\n`);

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, it } from "vitest";
 import { describeFailure } from "../output/failure.ts";
-import { takenByTessera } from "./taken-port.ts";
+import { takenByTessera } from "./other-tessera.ts";
 
 async function taken(answer: RequestListener) {
   const server = createServer(answer);

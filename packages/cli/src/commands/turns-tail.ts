@@ -5,28 +5,47 @@
 //   T3. A holder of the directory that ends and starts again is found again (watch-turns.ts, W4).
 //   T4. Where no process holds the store, nothing will happen: it says how things stand, and how to go on (exit 6).
 
+import type { Command } from "commander";
 import { withApi } from "../connect/connection.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readNumber } from "../flags/flag-values.ts";
 import type { ApiFlags } from "../flags/flags.ts";
 import { storeWords } from "../output/paste-command.ts";
 import { labelled, sentence, type Terminal } from "../output/printing-gate.ts";
-import { openWatch } from "../progress/watch-turns.ts";
-import { openTurn, tellAnswer } from "../turns/turn-answer.ts";
+import type { ProgramParts } from "../program.ts";
+import { findTurn } from "../turns/find-turn.ts";
+import { openTurn, tellAnswer, tellOpen } from "../turns/turn-answer.ts";
 import { isEnded } from "../turns/turn-document.ts";
-import { findTurn } from "./turns-command.ts";
 
-export interface TurnsTailFlags extends ApiFlags {
+interface TurnsTailFlags extends ApiFlags {
   readonly wait?: string;
 }
 
 const WAIT_SECONDS_MAX = 86_400;
 
-export async function turnsTailCommand(given: string, flags: TurnsTailFlags, terminal: Terminal): Promise<ExitCode> {
+const TAIL_HELP = `
+Shows steps, calls and waits as they come, also those of turns that it starts.
+The deliverable is on stdout at the end. Ctrl-C leaves the turn running. With
+--json, stdout has one event per line and the answer last.
+
+Examples:
+  $ tessera turns tail TURN --data ./store
+  $ tessera turns tail TURN --url http://127.0.0.1:8099 --wait 60 --json`;
+
+export function defineTurnsTail(tail: Command, { terminal, onExit }: ProgramParts): void {
+  tail
+    .description("watch a turn until it has ended")
+    .option("--wait <seconds>", "how long to watch (default: until it has ended)")
+    .addHelpText("after", TAIL_HELP)
+    .action(async (turn: string, flags: TurnsTailFlags) => onExit(await turnsTail(turn, flags, terminal)));
+}
+
+async function turnsTail(given: string, flags: TurnsTailFlags, terminal: Terminal): Promise<ExitCode> {
   const waitSeconds =
     flags.wait === undefined ? null : readNumber("--wait", flags.wait, { min: 0, max: WAIT_SECONDS_MAX, whole: false });
   const interrupt = new AbortController();
   void terminal.stopped().then(() => interrupt.abort());
+  const { openWatch } = await import("../progress/watch-turns.ts");
   return await withApi(flags, terminal, async (api) => {
     const turn = await findTurn(api.client, flags, given);
     const turnId = turn.agentTurnId;
@@ -44,21 +63,8 @@ export async function turnsTailCommand(given: string, flags: TurnsTailFlags, ter
 /** T4 */
 function tellIdle(turnId: string, flags: ApiFlags, terminal: Terminal): ExitCode {
   const again = ["tessera run BUNDLE --resume", ...storeWords(flags, terminal.env)].join(" ");
-  const said = "no process holds this store, so nobody works on the turn";
+  const said = "no process holds this store, so no worker runs the turn";
   if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId), why: said })}\n`);
   else terminal.err([sentence(`tessera: ${said}`), labelled("what to do", "Let it go on: ", { whole: again })]);
-  return EXIT.waiting;
-}
-
-/** T2. `waitSeconds` null: interrupted. */
-export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, waitSeconds: number | null): ExitCode {
-  const again = ["tessera turns tail", turnId, ...storeWords(flags, terminal.env)].join(" ");
-  const said = waitSeconds === null ? "stopped looking" : `it has not ended within ${waitSeconds} s`;
-  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId) })}\n`);
-  else
-    terminal.err([
-      sentence(`tessera: ${said}; the turn goes on`),
-      labelled("what to do", "Look again: ", { whole: again }),
-    ]);
   return EXIT.waiting;
 }
