@@ -109,7 +109,7 @@ export type ResultCardOutcome =
 
 export interface ReportRequest extends CallHold {
   /** The result itself, or … */
-  readonly content?: ResultContent;
+  readonly content?: ResultContent | undefined;
   /** … a pointer to a card saved before, with the callback payload's other two fields. */
   readonly tool_result_card_id?: string;
   readonly status?: string;
