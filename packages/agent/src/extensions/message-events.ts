@@ -52,7 +52,7 @@ const MESSAGE_BYTES_MAX = 512 * 1_024;
 const ID_CHARS_MAX = 256;
 
 export function createMessageEvents(session: TurnSession, onWarning: (warning: string) => void): MessageEvents {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   const counts = new Map<string, number>();
   const known = new Set(session.cards.map((card) => card.card_id));
   /** Emitted while the step was at work (E3). */
@@ -103,7 +103,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     const cards = some.map(({ card: { card_id, type, content, metadata } }) => ({ card_id, type, content, metadata }));
     try {
       const written = thought === null ? cards : [thought.thought, ...cards];
-      const outcome = await world.kernel.appendCards({ ...turn, cards: written as CardDraft[] });
+      const outcome = await worker.kernel.appendCards({ ...turn, cards: written as CardDraft[] });
       if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the turn takes no messages now");
       thought?.onKept();
       for (const { done } of some) done.resolve();
@@ -145,7 +145,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
       ...card,
       ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
       metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
-      created_at: shownTime(world.clock).toISOString(),
+      created_at: shownTime(worker.clock).toISOString(),
     } as CardDocument;
   }
 

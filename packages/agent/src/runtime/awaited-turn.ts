@@ -11,7 +11,7 @@ import type { AgentRuntimeOptions, RuntimeCaller } from "./agent-runtime.ts";
 /** In a turn's metadata: whether the turn that asked for it waits for it. */
 export const AWAITED = "awaited";
 /** Deeper chains are refused by the kernel anyway. */
-const CHAIN_MAX = 32;
+export const CHAIN_MAX = 32;
 
 /** Whether the target waits, directly or through others, for the turn that asks (Q1). */
 export async function isWaitingFor(kernel: Kernel, caller: RuntimeCaller, targetId: string): Promise<boolean> {

@@ -22,6 +22,7 @@ import {
   TesseraError,
   traceparentOf,
 } from "@tessera/protocol";
+import type { RegisteredTool } from "@tessera/tool";
 
 export interface UiAction {
   readonly project_id: string;
@@ -59,7 +60,28 @@ export class UiRefusal extends Error {
   }
 }
 
-/** Null: nobody could be answered, the subject is not ours. */
+/** What the turn of an action keeps of it. */
+export type RequestedAction = Pick<UiAction, "action_id" | "tool_name" | "args" | "message_id">;
+
+/** Null: the turn is no action. */
+export function requestedAction(runtimeConfig: unknown): RequestedAction | null {
+  const action = isJsonObject(runtimeConfig) ? runtimeConfig.ui_action : null;
+  if (!isJsonObject(action)) return null;
+  const { action_id, tool_name, args, message_id } = action;
+  if (typeof action_id !== "string" || typeof tool_name !== "string" || !isJsonObject(args)) return null;
+  return { action_id, tool_name, args, ...(typeof message_id === "string" ? { message_id } : {}) };
+}
+
+/** The last acknowledgement, kept with the result of the turn; null: there is none. */
+export function keptAck(data: JsonObject): UiAck | null {
+  return isJsonObject(data.ui_ack) ? (data.ui_ack as unknown as UiAck) : null;
+}
+
+export function isUiAllowed({ definition }: RegisteredTool): boolean {
+  return definition.options.ui_allowed === true;
+}
+
+/** Null: the subject is not ours, so there is no address for an answer. */
 export function readUiAction(
   delivery: Delivery,
   ids: Ids,

@@ -13,7 +13,7 @@
 //   T6. A host that loads its bundle again and again has a loader that can forget (reloading-jiti.ts).
 
 import { access, realpath } from "node:fs/promises";
-import { createRequire, getCompileCacheDir } from "node:module";
+import module, { createRequire } from "node:module"; // as a whole: an old Node has no getCompileCacheDir
 import { dirname, join, relative } from "node:path";
 import { cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS, TesseraError } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
@@ -95,7 +95,7 @@ export function tellStack(name: string, stack: string, onWarning: LoadOptions["o
 
 /** T4. Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */
 export function keptTransformed(): string | undefined {
-  const compiled = getCompileCacheDir();
+  const compiled = module.getCompileCacheDir();
   return compiled === undefined ? undefined : join(dirname(compiled), "transformed");
 }
 

@@ -1,16 +1,14 @@
-// What the loop needs from outside, in one record that its files pass on.
+// What a worker of turns is started with, and what its files share while it runs.
 
-import type { Bus, Clock, Ids, JsonObject, Kernel, ResumeOutcome, WhileAtWork } from "@tessera/kernel";
-import type { ErrorObject, ResultStatus } from "@tessera/protocol";
+import type { Bus, Clock, Ids, Kernel, ResumeOutcome, WhileAtWork } from "@tessera/kernel";
 import type { AgentToolRuntime, RegisteredTool, ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
 import type { ProjectTools } from "@tessera/tool/catalog";
 import type { ExtensionHost } from "../extensions/extension-host.ts";
-import type { ModelAnswer, ModelPort } from "../model-port.ts";
-import type { AgentProfile } from "../profile.ts";
+import type { ModelPort } from "../model-port.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import type { BoxShelf } from "./box-shelf.ts";
 import type { Conversations } from "./conversation.ts";
-import type { LastStep } from "./last-step.ts";
+import type { TurnDriver } from "./turn-driver.ts";
 
 /** A turn that this worker holds. */
 export type Turn = Extract<ResumeOutcome, { outcome: "accepted" }>;
@@ -28,8 +26,10 @@ export interface AgentWorkerOptions {
   readonly workerTargets?: readonly string[];
   /** Work for one project only; default all. */
   readonly project?: string;
-  /** Who thinks; default: the model of the agent's profile. */
-  readonly mind?: Mind;
+  /** Decides what turns do; default: the model of the agent's profile. */
+  readonly driver?: TurnDriver;
+  /** The durable consumer of a target's wakeups; default: the agent workers' (`workerDurable`). */
+  readonly durableOf?: (workerTarget: string) => string;
   /** Turns that run at once; suspended ones cost nothing. */
   readonly concurrencyMax?: number;
   readonly leaseMs?: number;
@@ -41,18 +41,7 @@ export interface AgentWorkerOptions {
   readonly onWarning?: (warning: string) => void;
 }
 
-/** Something else than a model that decides what a turn does. */
-export interface Mind {
-  /** Instead of the profile in the turn's box. */
-  profileOf(turn: Turn): AgentProfile;
-  think(turn: Turn): ModelAnswer;
-  /** How the turn ends after this step; null: it goes on. */
-  endOf(
-    last: LastStep,
-  ): { readonly status: ResultStatus; readonly content: JsonObject; readonly error: ErrorObject | null } | null;
-}
-
-export interface LoopWorld extends AgentWorkerOptions {
+export interface WorkerContext extends AgentWorkerOptions {
   /** This process goes away: turns stop behind the step they are in. */
   readonly isDraining: () => boolean;
   /** Under which this process takes turns now. */
