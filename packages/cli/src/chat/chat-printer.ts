@@ -15,7 +15,7 @@ import type { ProgressEvent } from "../progress/turn-progress.ts";
 import { deliverableText, exitCodeOf, failureText, type TurnAnswer } from "../turns/turn-answer.ts";
 
 /** A turn of before. */
-export interface SaidBefore {
+interface SaidBefore {
   readonly agent_turn_id: string;
   readonly status: string;
   readonly input: string | null;

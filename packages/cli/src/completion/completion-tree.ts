@@ -11,7 +11,7 @@ export type Takes =
   | { readonly kind: "words"; readonly words: readonly string[] }
   | { readonly kind: "files" | "directories" | "anything" };
 
-export interface CompletedOption {
+interface CompletedOption {
   readonly long: string;
   readonly about: string;
   /** Null: it takes no value. */

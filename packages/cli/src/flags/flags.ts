@@ -38,7 +38,7 @@ export function addStoreFlags(command: Command): Command {
     .option("--json", "print only JSON");
 }
 
-export function addProjectFlags(command: Command): Command {
+function addProjectFlags(command: Command): Command {
   return addStoreFlags(command)
     .option("--nats <url>", "a NATS server as the bus (or TESSERA_NATS)")
     .option("--project <id>", "the project (or TESSERA_PROJECT)", "default");

@@ -1,4 +1,3 @@
 // The roles a process of `tessera start` can have.
 
 export const ROLES = ["kernel", "worker", "pmo", "tools", "api"] as const;
-export type Role = (typeof ROLES)[number];

@@ -28,7 +28,7 @@ export interface Painted {
 }
 
 /** To be pasted, so never broken: a command, a path, an id. */
-export interface Whole {
+interface Whole {
   readonly whole: string;
 }
 
@@ -48,7 +48,7 @@ export interface Table {
 }
 
 /** Takes away as many lines as were printed last. */
-export interface ClearedLines {
+interface ClearedLines {
   readonly clearAbove: number;
 }
 

@@ -12,7 +12,7 @@ import { createRateLimiter } from "../http/rate-limiter.ts";
 import { describeFault } from "../routing/problem.ts";
 import { paramsOf, type RouteSpec } from "../routing/route-spec.ts";
 
-export interface AuditNote {
+interface AuditNote {
   readonly spec: RouteSpec;
   readonly key: ApiKeyIdentity;
   /** Of the client (client-address.ts). */
