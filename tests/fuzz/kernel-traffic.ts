@@ -8,7 +8,7 @@ import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
 import { rolledBack } from "@tessera/testkit/rolled-back";
 import { type Fixture, hold, PROJECT, type Started } from "../../packages/kernel/test/fixture.ts";
 
-export interface Door {
+interface Door {
   readonly name: string;
   readonly request: unknown;
   ask(kernel: Kernel, request: never): Promise<unknown>;
@@ -66,7 +66,7 @@ function door<Name extends keyof Kernel>(
 }
 
 /** Turns in each of their states, and the request that each waits for. */
-export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
+async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
   return [...(await turnDoors(fx)), ...(await batchDoors(fx)), ...(await resourceDoors(fx))];
 }
 

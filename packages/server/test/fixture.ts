@@ -25,7 +25,7 @@ export const OTHER = "p2";
 export const SUBJECT = "cg.v1r4.p1.public.cmd.tool.echo.run";
 export const V1R3_SUBJECT = "cg.v1r3.p1.public.cmd.tool.echo.run";
 
-export const toolDocuments: ToolDocuments = {
+const toolDocuments: ToolDocuments = {
   parse: (bytes, source) => parseToolUpload(bytes, source),
   isReservedName: isReservedToolName,
 };

@@ -59,13 +59,13 @@ export interface ExtensionModule {
   readonly onError?: OnError;
 }
 
-export interface LayerContexts {
+interface LayerContexts {
   readonly turn: TurnContext;
   readonly step: StepContext;
   readonly toolCall: ToolCallContext;
 }
 
-export type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unknown;
+type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unknown;
 
 /** What an extension is given to register itself with. */
 export interface ExtensionApi {
@@ -323,7 +323,7 @@ export interface ToolCallContext extends LayerContext {
 /** A result as layers see it: frozen. To change it, return another one. */
 export type LayeredResult = ToolCallResult | PendingResult;
 
-export interface PendingResult {
+interface PendingResult {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly status: "pending";

@@ -1,7 +1,7 @@
 // What a worker of turns is started with, and what its files share while it runs.
 
 import type { Bus, Clock, Ids, Kernel, ResumeOutcome, WhileAtWork } from "@tessera/kernel";
-import type { AgentToolRuntime, RegisteredTool, ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
+import type { AgentToolRuntime, ToolLogEntry, ToolProgress, ToolRunner } from "@tessera/tool";
 import type { ProjectTools } from "@tessera/tool/catalog";
 import type { ExtensionHost } from "../extensions/extension-host.ts";
 import type { ModelPort } from "../model-port.ts";
@@ -56,6 +56,3 @@ export interface WorkerContext extends AgentWorkerOptions {
   readonly wasRung: (agent: { readonly project_id: string; readonly agent_id: string }) => boolean;
   readonly onWarning: (warning: string) => void;
 }
-
-/** A tool of this step: from the project's registry, an extension, or the kernel's own. */
-export type StepTool = RegisteredTool;

@@ -53,7 +53,7 @@ export const TOOL_CALLS_MODES = ["parallel", "sequential"] as const;
 export type ToolCallsMode = (typeof TOOL_CALLS_MODES)[number];
 
 /** An extension as an agent lists it. */
-export interface ExtensionUse {
+interface ExtensionUse {
   readonly name: string;
   /** Given for one that comes with the product. */
   readonly package?: typeof OWN_PACKAGE;

@@ -62,7 +62,7 @@ export function textOf(card: Pick<TranscriptCard, "content">): string {
 }
 
 /** A deliverable as the assistant would have said it: its text, or its data as JSON. */
-export function deliverableText(card: Pick<TranscriptCard, "content">): string {
+function deliverableText(card: Pick<TranscriptCard, "content">): string {
   return card.content.data === undefined ? textOf(card) : JSON.stringify(card.content.data);
 }
 

@@ -60,7 +60,7 @@ export interface IdentifiedMessage {
 }
 
 /** Cards that found no place (T3). */
-export interface LeftOut {
+interface LeftOut {
   readonly results: number;
   readonly calls: number;
   readonly repeats: number;

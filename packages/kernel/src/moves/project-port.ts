@@ -96,7 +96,7 @@ export function createProjectPort(world: TransitionWorld): ProjectPort {
             );
           }
         }
-        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX }) as unknown as JsonObject;
+        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX });
         return await putAudit({ ...note, detail });
       }),
   };

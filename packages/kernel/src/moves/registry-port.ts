@@ -23,11 +23,11 @@ export interface AgentRecord {
 export interface ToolDefinition {
   readonly project_id: string;
   readonly tool_name: string;
-  readonly description?: string;
-  readonly parameters?: JsonObject;
+  readonly description?: string | undefined;
+  readonly parameters?: JsonObject | undefined;
   readonly target_subject: string;
   readonly after_execution: "suspend" | "terminate";
-  readonly options?: JsonObject;
+  readonly options?: JsonObject | undefined;
 }
 type ToolOutcome =
   | Rejected
@@ -116,8 +116,8 @@ function gateTool(tool: ToolDefinition & ToolExpectation): ToolDefinition & Tool
   const { parameters, options } = tool;
   return {
     ...tool,
-    ...(parameters === undefined ? {} : { parameters: gateDefinition(parameters) }),
-    ...(options === undefined ? {} : { options: gateDefinition(options) }),
+    parameters: parameters && gateDefinition(parameters),
+    options: options && gateDefinition(options),
   };
 }
 

@@ -214,7 +214,7 @@ function turnsOf(rows: readonly ConversationRow[]): ConversationTurn[] {
   for (const { turn_number, agent_turn_id, part, ...card } of rows) {
     const turn = turns.get(agent_turn_id) ?? { turn_number: Number(turn_number), context: [], output: [] };
     turns.set(agent_turn_id, turn);
-    if (part !== null) turn[part].push(card as unknown as CardDocument);
+    if (part !== null) turn[part].push(card as CardDocument);
   }
   return [...turns].map(([agent_turn_id, turn]) => ({ agent_turn_id, ...turn }));
 }

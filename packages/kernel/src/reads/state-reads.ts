@@ -284,7 +284,7 @@ export function createStateReads(database: Database): StateReads {
     async timeline(project, turn, limit) {
       const values = [project, turn, limit + 1, TIMELINE_EVENTS_MAX];
       const rows = await all<TimelineRow & { has_unread: boolean }>("turn_timeline", ...values);
-      const entries = rows.slice(-limit).map(({ has_unread: _, ...entry }) => entry as unknown as TimelineRow);
+      const entries = rows.slice(-limit).map(({ has_unread: _, ...entry }) => entry as TimelineRow);
       return { entries, isCut: rows.length > limit || rows[0]?.has_unread === true };
     },
     async activity(project, { since, until }) {

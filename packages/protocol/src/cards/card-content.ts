@@ -12,40 +12,40 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../json/json-valu
 import { isResultStatus, RESULT_STATUSES, type ResultStatus } from "../status.ts";
 import { AFTER_EXECUTIONS, type AfterExecution, isAfterExecution, readCgControl } from "./after-execution.ts";
 
-export interface ToolCallContent {
+export type ToolCallContent = {
   readonly tool_name: string;
   readonly arguments: JsonObject;
   readonly status: "called";
   readonly target_subject: string;
-}
+};
 
-export interface ToolResultContent {
+export type ToolResultContent = {
   readonly status: ResultStatus;
   readonly after_execution: AfterExecution;
   readonly result: JsonValue;
   readonly error: ErrorObject | null;
-}
+};
 
 /** A field that a deliverable must have. */
-export interface FieldSchema {
+export type FieldSchema = {
   readonly name: string;
   /** Tells the model what belongs into it. */
   readonly description: string;
-}
+};
 
-export interface FieldsSchemaContent {
+export type FieldsSchemaContent = {
   readonly fields: readonly FieldSchema[];
   /** JSON Schema of the fields as one object, where more is asked for than that they are there. */
   readonly schema?: JsonObject;
-}
+};
 
-export interface JsonContent {
+export type JsonContent = {
   readonly data: JsonObject | JsonValue[];
-}
+};
 
-export interface TextContent {
+export type TextContent = {
   readonly text: string;
-}
+};
 
 export type CardContent = ToolCallContent | ToolResultContent | FieldsSchemaContent | JsonContent | TextContent;
 

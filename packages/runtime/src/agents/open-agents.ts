@@ -67,7 +67,7 @@ export interface AgentResources {
 }
 
 /** A bundle's agents and tools as they were at one time. */
-export interface AgentEdition {
+interface AgentEdition {
   readonly tools: ToolEdition;
   readonly profiles: readonly AgentProfile[];
   readonly extensions: ExtensionHost;

@@ -16,7 +16,7 @@ import { textIn } from "../routing/query-values.ts";
 import { unknownProject } from "../routing/refusals.ts";
 import type { RouteSpec } from "../routing/route-spec.ts";
 
-export interface AccessRequest {
+interface AccessRequest {
   readonly authorization: string | null;
   readonly address: string;
   readonly params: Readonly<Record<string, string>>;

@@ -6,15 +6,15 @@ import { buildErrorResultFromException, isJsonObject, readCallerFacts, TesseraEr
 import type { RunFailure, RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
 import { stackOf } from "@tessera/tool/run";
 
-export interface RunCallOptions extends Omit<RunOptions, "signal" | "onFailure">, WorkOnCallOptions {
-  readonly runner: ToolRunner;
+export interface RunOpenedCallOptions extends Omit<RunOptions, "signal" | "onFailure">, WorkOnCallOptions {
+  readonly runner: Pick<ToolRunner, "run">;
 }
 
-export async function runCall(call: OpenedCall, options: RunCallOptions): Promise<CallEnd> {
+export async function runOpenedCall(call: OpenedCall, options: RunOpenedCallOptions): Promise<CallEnd> {
   return await workOnCall(call, options, async (signal) => await runTool(call, signal, options));
 }
 
-async function runTool(call: OpenedCall, signal: AbortSignal, options: RunCallOptions): Promise<WorkedCall> {
+async function runTool(call: OpenedCall, signal: AbortSignal, options: RunOpenedCallOptions): Promise<WorkedCall> {
   if (call.tool_name === "" || !isJsonObject(call.arguments)) {
     const invalid = new TesseraError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
     return { content: { ...buildErrorResultFromException(invalid), after_execution: call.after_execution } };
