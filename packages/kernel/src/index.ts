@@ -35,8 +35,8 @@ export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectReco
 export {
   type AgentRecord,
   type RegistryPort,
-  type ToolDefinition,
   type ToolExpectation,
+  type ToolRecord,
   toolDigest,
 } from "./moves/registry-port.ts";
 export type { TurnPort } from "./moves/turn-port.ts";

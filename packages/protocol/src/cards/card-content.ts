@@ -19,12 +19,12 @@ export interface ToolCallContent {
   readonly target_subject: string;
 }
 
-export interface ToolResultContent {
+export type ToolResultContent = {
   readonly status: ResultStatus;
   readonly after_execution: AfterExecution;
   readonly result: JsonValue;
   readonly error: ErrorObject | null;
-}
+};
 
 /** A field that a deliverable must have. */
 export interface FieldSchema {

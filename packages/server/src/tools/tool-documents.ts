@@ -1,6 +1,6 @@
 // What the registry needs to know about documents that define tools. Runtime wires it to the reader of @tessera/tool.
 
-import type { ToolDefinition } from "@tessera/kernel";
+import type { ToolRecord } from "@tessera/kernel";
 
 export interface ToolDocuments {
   /** The definitions of one uploaded document, in its order. Throws a TesseraError that names the line or field at fault. `onCost`
@@ -14,7 +14,7 @@ export interface ToolDocuments {
 }
 
 export interface ParsedToolDocument {
-  readonly definitions: readonly Omit<ToolDefinition, "project_id">[];
+  readonly definitions: readonly Omit<ToolRecord, "project_id">[];
   /** Keys of the document that have no meaning here, for the uploader to see. */
   readonly ignored: readonly unknown[];
 }
