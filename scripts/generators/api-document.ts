@@ -2,24 +2,26 @@
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeRoutes, openApiDocument } from "@tessera/server";
+import { describeRoutes } from "@tessera/server";
+import { openApiDocument } from "@tessera/server/openapi";
 import { CLIENT_OPERATIONS_FILE, clientOperations } from "./client-operations.ts";
 import type { Generator } from "./generator.ts";
 import type { OpenApiDocument } from "./openapi-document.ts";
 
 export const apiDocument: Generator = {
   name: "OpenAPI document",
-  files: () => new Map([["docs/reference/openapi.json", `${JSON.stringify(readApiDocument(), null, 2)}\n`]]),
+  files: async () =>
+    new Map([["docs/reference/openapi.json", `${JSON.stringify(await readApiDocument(), null, 2)}\n`]]),
 };
 
 export const apiClient: Generator = {
   name: "operations of the client",
-  files: () => new Map([[CLIENT_OPERATIONS_FILE, clientOperations(readApiDocument())]]),
+  files: async () => new Map([[CLIENT_OPERATIONS_FILE, clientOperations(await readApiDocument())]]),
 };
 
 /** As a reader of the file gets it: plain JSON. */
-export function readApiDocument(): OpenApiDocument {
+export async function readApiDocument(): Promise<OpenApiDocument> {
   const manifest = readFileSync(join(import.meta.dirname, "../../packages/server/package.json"), "utf8");
   const { version } = JSON.parse(manifest) as { version: string };
-  return JSON.parse(JSON.stringify(openApiDocument(describeRoutes(), { version })));
+  return JSON.parse(JSON.stringify(openApiDocument(await describeRoutes(), { version })));
 }

@@ -25,7 +25,7 @@ const EXIT_MEANINGS: Readonly<Record<keyof typeof EXIT, string>> = {
   hung: "The event loop of the process stood still, and its watch ended it.",
 };
 
-const API_TYPES: readonly string[] = Object.keys(readApiDocument().components?.schemas ?? {});
+const API_TYPES: readonly string[] = Object.keys((await readApiDocument()).components?.schemas ?? {});
 
 async function cliPage(): Promise<string> {
   const { createProgram } = await import("../../packages/cli/src/program.ts");

@@ -13,7 +13,7 @@ import { typeBlock, typeOf } from "./schema-type.ts";
 
 export const httpReference: Generator = {
   name: "HTTP reference",
-  files: () => new Map([["docs/reference/http.md", httpPage(readApiDocument())]]),
+  files: async () => new Map([["docs/reference/http.md", httpPage(await readApiDocument())]]),
 };
 
 export function httpPage(document: OpenApiDocument): string {

@@ -141,7 +141,7 @@ export default { tools: [ defineTool({ name: "code__say", handler: () => ({ says
   );
 
   it(
-    "goes on with the last good version after a mistake, and says where the mistake is",
+    "goes on with the last good version after a mistake, says where the mistake is, and after a save that it is still there",
     async () => {
       const broken = await dev.next("reload_refused", () => edit("tools/mark.ts", `export const mark = = "?";\n`));
       expect(broken).toMatchObject({ ok: false, files: ["tools/mark.ts"] });
@@ -151,6 +151,12 @@ export default { tools: [ defineTool({ name: "code__say", handler: () => ({ says
       expect(log.some((line) => /bundle\/tools\/mark\.ts:1:21: this module cannot be loaded: /.test(line))).toBe(true);
       expect(log.at(-1)).toBe("not reloaded, 1 mistake (tools/mark.ts); the last good version goes on");
       expect(await dev.ask("clerk")).toBe("clerk heard two?");
+
+      const same = await dev.next("reload_refused", () => edit("tools/mark.ts", `export const mark = = "!";\n`));
+      expect(same.findings).toEqual(broken.findings);
+      const said = dev.log().map((line) => JSON.parse(line).msg as string);
+      expect(said.at(-1)).toBe("still not reloaded, 1 mistake (tools/mark.ts); the last good version goes on");
+      expect(said.filter((line) => line.includes("this module cannot be loaded"))).toHaveLength(1);
 
       // The rest of the bundle waits until all of it is good.
       const both = await dev.next("reload_refused", () => {

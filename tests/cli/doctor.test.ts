@@ -139,6 +139,25 @@ describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
     }
   });
 
+  it("warns of a tool's and a reader's login that may take every connection, until each has a limit", async () => {
+    const server = await startPostgres();
+    try {
+      const { url } = server;
+      const store = await openStore({ postgres: url, migrate: "yes", ...quiet });
+      await store.database.script(`${ROLES_SQL};
+        create role a_tool login in role tessera_tool; create role b_reader login in role tessera_api_ro;
+        create role c_tool login connection limit 5 in role tessera_tool; create role our_worker login in role tessera_worker`);
+      expect(named(await doctor(["--postgres", url]), "logins")).toMatchObject([
+        { status: "warn", found: expect.stringMatching(/^a_tool, b_reader: /), fix: expect.stringContaining("a_tool") },
+      ]);
+      await store.database.script("alter role a_tool connection limit 5; alter role b_reader connection limit 5");
+      await store.close();
+      expect(named(await doctor(["--postgres", url]), "logins")).toEqual([]);
+    } finally {
+      await server.stop("immediate");
+    }
+  });
+
   it("that are away exits 4 and tells no password", async () => {
     const args = ["--postgres", "postgres://me:secret@127.0.0.1:1/d", "--nats", "nats://me:secret@127.0.0.1:1"];
     const { exitCode, out, err } = await runTessera(["doctor", "--port", "0", ...args]);

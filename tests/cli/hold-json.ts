@@ -8,7 +8,7 @@ import { JSON_SHAPES, JSON_TYPES, type JsonSchema } from "../../packages/cli/src
 import { readApiDocument } from "../../scripts/generators/api-document.ts";
 import type { Ran } from "./run-tessera.ts";
 
-const { schemas: COMPONENTS = {} } = readApiDocument().components ?? {};
+const { schemas: COMPONENTS = {} } = (await readApiDocument()).components ?? {};
 const PLACE = "#/components/schemas/";
 const validators = new Map<JsonSchema, Validator>();
 

@@ -4,7 +4,7 @@
 //       others need.
 
 import { createAgentRuntime, deployProfiles, enqueueAgentTurn, readProfileYaml } from "@tessera/agent";
-import type { AgentPorts, RouteSpec } from "@tessera/server";
+import type { Agents, RouteSpec } from "@tessera/server";
 import { OTHER, PROJECT } from "../../packages/server/test/fixture.ts";
 import type { ManagementFixture } from "../../packages/server/test/management-fixture.ts";
 import type { WireRequest } from "./wire-client.ts";
@@ -24,7 +24,7 @@ export interface ApiWorld {
   readonly headers: Readonly<Record<string, readonly [string, string]>>;
 }
 
-export function agentPorts(fx: ManagementFixture): AgentPorts {
+export function agentsOf(fx: ManagementFixture): Agents {
   return {
     async enqueue(order) {
       const { agent_turn_id, agent_id, outcome } = await enqueueAgentTurn(fx.kernel, fx.ids, order);

@@ -8,7 +8,7 @@ import { waitFor } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { ManagementFixture } from "../../packages/server/test/management-fixture.ts";
-import { type ApiExample, type ApiWorld, agentPorts, exampleOf, makeApiWorld } from "./api-traffic.ts";
+import { type ApiExample, type ApiWorld, agentsOf, exampleOf, makeApiWorld } from "./api-traffic.ts";
 import { damagedBytes, damagedText } from "./damaged-text.ts";
 import { damagedJsonText } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite } from "./fuzz-run.ts";
@@ -25,7 +25,7 @@ let rows = "";
 
 beforeAll(async () => {
   await fx.open();
-  server = await fx.another({ agents: agentPorts(fx) });
+  server = await fx.another({ ports: { ...fx.ports(), agents: agentsOf(fx) } });
   port = Number(new URL(server.url).port);
   world = await makeApiWorld(fx);
   rows = await rowsDigest(fx.store.database);
@@ -174,7 +174,8 @@ function expectProblem(status: number, type: string, text: string): void {
   expect(text).not.toMatch(/\bat .*\.ts:\d|\bl0\.|select .* from /);
 }
 
-for (const route of describeRoutes()) {
+const ROUTES = await describeRoutes();
+for (const route of ROUTES) {
   const title = `${route.method} ${route.path} (${route.id})`;
   const example = () => exampleOf(route, world, fx.keys[route.tag === "executors" ? "executor" : "admin"] ?? "");
   const inputs = fc.constant(null).chain(() => damageOf(route, example()));
@@ -193,7 +194,7 @@ for (const route of describeRoutes()) {
 
 const RAW = "bytes that are hardly HTTP";
 const raw = fc.constant(null).chain(() => {
-  const routes = describeRoutes().filter(({ id }) => !WAITING.has(id) && id !== "streamEvents");
+  const routes = ROUTES.filter(({ id }) => !WAITING.has(id) && id !== "streamEvents");
   const lies = fc.constantFrom(
     "Content-Length: 5",
     "Content-Length: -1",

@@ -205,11 +205,7 @@ export async function createTessera(options: TesseraOptions = {}): Promise<Tesse
     ...options,
     roles: typeof api === "object" ? [...roles, "api"] : roles,
     project,
-    resources: {
-      ...(models === undefined ? {} : { models }),
-      ...(agents === undefined ? {} : { agents }),
-      ...(swarms === undefined ? {} : { swarms }),
-    },
+    resources: { models, agents, swarms },
     env,
     executor: `tessera-${process.pid}`,
     api,

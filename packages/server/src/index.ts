@@ -2,22 +2,26 @@
 //
 //   openServer        serves the whole API: the executor edge, turns, tools, events, and the management of projects
 //   describeRoutes    the table of routes without a server
-//   openApiDocument   OpenAPI 3.1 from that table; docs/reference/openapi.json is made by it
+//
+// `@tessera/server/openapi` makes an OpenAPI document from that table.
 //
 // Keys: `Authorization: Bearer tsk_…`, made by `kernel.createApiKey`. Errors: problem JSON (RFC 9457) with `error_code`.
 
-export type { AgentPorts, RuntimeOperation, RuntimeRequest, TurnOrder } from "./agent-ports.ts";
 export { type Rate, SERVER_LIMITS, type ServerLimits } from "./http/server-limits.ts";
 export { openServer, type Server, type ServerOptions } from "./open-server.ts";
-export { openApiDocument } from "./openapi/openapi.ts";
 export type {
+  Agents,
   ExpectedProfile,
   Health,
   HealthCheck,
-  ProductPorts,
+  ParsedToolDocument,
   ProfileDocuments,
+  RuntimeOperation,
+  RuntimeRequest,
+  ServerPorts,
   ToolCalls,
-} from "./product-ports.ts";
+  ToolDocuments,
+  TurnOrder,
+} from "./ports.ts";
 export type { RouteSpec } from "./routing/route-spec.ts";
 export { describeRoutes } from "./routing/route-table.ts";
-export type { ParsedToolDocument, ToolDocuments } from "./tools/tool-documents.ts";

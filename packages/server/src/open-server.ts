@@ -9,39 +9,34 @@ import type { Bus, Clock, Ids, Kernel } from "@tessera/kernel";
 import type { FastifyInstance } from "fastify";
 import { createAccess } from "./access/access.ts";
 import { createAuditNotes } from "./access/audit-notes.ts";
-import type { AgentPorts } from "./agent-ports.ts";
 import { buildApp } from "./build-app.ts";
 import { createEventFeeds } from "./events/event-feed.ts";
-import { createWorkBells } from "./executors/work-bells.ts";
+import { createWorkSignals } from "./executors/work-signals.ts";
 import { createClientAddresses } from "./http/client-address.ts";
 import { createHostGuard } from "./http/host-guard.ts";
 import { SERVER_LIMITS, type ServerLimits } from "./http/server-limits.ts";
-import type { ProductPorts } from "./product-ports.ts";
+import type { ServerPorts, ToolDocuments } from "./ports.ts";
 import { createPageCursors } from "./routing/page-cursor.ts";
 import type { RouteSpec } from "./routing/route-spec.ts";
 import { allRoutes } from "./routing/route-table.ts";
 import { runRoute } from "./routing/run-route.ts";
-import type { ToolDocuments } from "./tools/tool-documents.ts";
 
 export interface ServerOptions {
   readonly kernel: Kernel;
   readonly tools: ToolDocuments;
-  /** Absent: nobody here knows agents, and asking for a turn is answered 501. */
-  readonly agents?: AgentPorts;
-  /** What the management routes need besides; a route whose port is absent answers 501, God routes 404. */
-  readonly ports?: ProductPorts;
+  readonly ports?: ServerPorts;
   readonly bus: Bus;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly listen: { readonly host: string; readonly port: number };
   /** Names besides loopback and the listening address that Host and Origin may have. */
-  readonly allowedHosts?: readonly string[];
+  readonly allowedHosts?: readonly string[] | undefined;
   /** Addresses and networks of proxies whose X-Forwarded-For is believed. Default: none. */
-  readonly trustedProxies?: readonly string[];
+  readonly trustedProxies?: readonly string[] | undefined;
   /** Signs cursors; several servers behind one name need the same. Default: random. */
-  readonly cursorKey?: Uint8Array;
+  readonly cursorKey?: Uint8Array | undefined;
   readonly onWarning: (warning: string) => void;
-  readonly limits?: Partial<ServerLimits>;
+  readonly limits?: Partial<ServerLimits> | undefined;
 }
 
 export interface Server {
@@ -59,7 +54,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
   const { kernel, tools, bus, clock, ids, listen, onWarning, ports = {} } = options;
   const limits = { ...SERVER_LIMITS, ...options.limits };
   const closing = new AbortController();
-  const bells = createWorkBells({ bus, clock, onWarning });
+  const signals = createWorkSignals({ bus, clock, onWarning });
   const feeds = createEventFeeds({ kernel, bus, clock, onWarning });
   const notes = createAuditNotes({ kernel, clock, onWarning });
   const access = createAccess({
@@ -70,12 +65,12 @@ export async function openServer(options: ServerOptions): Promise<Server> {
       notes.refused({ spec, key, address, code: "forbidden", param: (name) => params[name] ?? "" }),
   });
   const running = new Set<Promise<unknown>>();
-  const routes = allRoutes({
-    ...{ kernel, tools, ports, clock, limits, bells, feeds, closing: closing.signal },
-    ...(options.agents === undefined ? {} : { agents: options.agents }),
+  const table = await allRoutes({
+    ...{ kernel, tools, ports, clock, limits, signals, feeds, closing: closing.signal },
     cursors: createPageCursors(options.cursorKey ?? randomBytes(CURSOR_KEY_BYTES)),
     isKeyGood: (request) => access.isStillGood(request.header("authorization")),
-  }).map((route) => runRoute(route, { running, notes }));
+  });
+  const routes = table.map((route) => runRoute(route, { running, notes }));
   const app = buildApp({
     ...{ clock, ids, routes, access, limits, onWarning },
     hosts: createHostGuard(listen.host, options.allowedHosts),
@@ -90,7 +85,7 @@ export async function openServer(options: ServerOptions): Promise<Server> {
     await app.close();
     grace.cancel();
     await Promise.allSettled(running); // S2: a handler may outlive its client
-    await Promise.all([bells.close(), feeds.close(), notes.close()]);
+    await Promise.all([signals.close(), feeds.close(), notes.close()]);
   }
   let closed: Promise<void> | null = null;
   return {

@@ -32,7 +32,11 @@ export const toolDocuments: ToolDocuments = {
 
 /** Buckets that no test of something else can empty. */
 const WIDE = { perSecond: 1, burst: 1_000_000 };
-const wideLimits = { address: WIDE, key: WIDE, reportsPerKey: WIDE, heartbeatsPerCall: WIDE };
+const WIDE_BYTES = { perSecond: 1, burst: 1_000_000_000 };
+const wideLimits = {
+  ...{ address: WIDE, key: WIDE, reportsPerKey: WIDE, heartbeatsPerCall: WIDE },
+  ...{ bodyBytesPerKey: WIDE_BYTES, bodyBytesPerProject: WIDE_BYTES },
+};
 
 export interface Answer {
   readonly status: number;

@@ -8,7 +8,7 @@ import { BadRequest, errorOf } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll } from "vitest";
 import type { Server, ServerOptions } from "../src/index.ts";
-import type { ProductPorts, ProfileDocuments, ToolCalls } from "../src/product-ports.ts";
+import type { ProfileDocuments, ServerPorts, ToolCalls } from "../src/ports.ts";
 import { type Answer, OTHER, PROJECT, ServerFixture } from "./fixture.ts";
 
 const CALLERS = "callers";
@@ -28,7 +28,7 @@ export class ManagementFixture extends ServerFixture {
     return super.another({ ports: this.ports(), ...options });
   }
 
-  ports(): ProductPorts {
+  ports(): ServerPorts {
     return {
       profiles: this.profiles,
       toolCalls: this.toolCalls,

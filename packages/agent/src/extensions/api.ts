@@ -144,14 +144,15 @@ export interface RuntimeInfo {
     readonly instanceKey: string;
     readonly eventMetadata?: JsonObject;
   };
-  /** Absent where no agent asked for the turn. */
+  /** Absent where no agent asked for the turn, as for one that an answer began. */
   readonly call?: {
     readonly callerAgent: string;
     readonly callerInstanceKey: string;
     readonly callerTurnId: string;
     readonly callSource: "agent";
-    /** `agent@instance` of the caller; who called it in turn is in the turns of the trace. */
+    /** `agent@instance` of the callers, who asked for the turn last. */
     readonly callStack: readonly string[];
+    /** What the caller named the request by; where it named none, the call that waits for the answer. */
     readonly replyTo?: { readonly target: string; readonly correlationId: string };
   };
 }

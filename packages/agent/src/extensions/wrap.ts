@@ -19,7 +19,7 @@ import {
   TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
-import { type RegisteredTool, type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { type AgentEvent, type RegisteredTool, type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { gateArguments, modelTool, type PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallOrder, runOwn, stackOf } from "@tessera/tool/run";
 import { nextCallOf } from "../loop/call-order.ts";
@@ -36,7 +36,7 @@ import type {
   ToolCatalogItem,
   TurnResult,
 } from "./api.ts";
-import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
+import { agentsOf, identityOf, newMetadata } from "./contexts.ts";
 import { type ReplanCall, refusedByLayer } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
 import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
@@ -49,6 +49,7 @@ export interface Wrapping {
   readonly foreignOf: Onion<unknown, unknown>["foreignOf"];
   readonly onWarning: (warning: string) => void;
   readonly runtime: RuntimeInfo;
+  readonly inputEvent: AgentEvent;
   readonly messages: MessageEvents;
   /** Of a stretch of the turn, as it began. */
   readonly conversation: ConversationState;
@@ -59,11 +60,10 @@ const CALL_LAYERS_MS_MAX = CALL_DEADLINE_MARGIN_MS / 2;
 const nothingToPutBack = () => () => undefined;
 
 export async function wrapTurn(
-  { layers, onFault, foreignOf, runtime, messages, conversation }: Wrapping,
+  { layers, onFault, foreignOf, runtime, inputEvent, messages, conversation }: Wrapping,
   turn: { session: TurnSession; turnStatus: () => Promise<string>; run: () => Promise<Ending | null> },
 ): Promise<Ending | null> {
   const { session } = turn;
-  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata(session.turn.metadata);
   const isResumed = session.cards.length > 0;
   // A stretch that is run again after a crash begins behind the same thought.
@@ -77,7 +77,7 @@ export async function wrapTurn(
     show: async ({ ending }) => turnResult(session, ending, ending === null ? await turn.turnStatus() : ending.status),
     contextFor: (next, { extension }) => ({
       ...identityOf(session, runtime),
-      inputEvent: { ...inputEvent, source: { ...inputEvent.source, name: runtime.inbound.sourceName } },
+      inputEvent,
       isResumed,
       metadata,
       emitMessageEvent: (event: MessageEvent) => emitted(() => emit(extension, event)),
@@ -97,11 +97,12 @@ export async function wrapTurn(
     foreignOf,
   });
   await messages.flush();
+  messages.close();
   return ending;
 }
 
 export async function wrapStep(
-  { layers, onFault, foreignOf, onWarning, runtime, messages, conversation }: Wrapping,
+  { layers, onFault, foreignOf, onWarning, runtime, inputEvent, messages, conversation }: Wrapping,
   given: {
     session: TurnSession;
     step: number;
@@ -110,7 +111,6 @@ export async function wrapStep(
   },
 ): Promise<StepEnd> {
   const { session, step } = given;
-  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata();
   const emit = messages.at(`step ${step}`);
   let catalog: ToolCatalogItem[] = session.offered.map(({ definition }) => {

@@ -5,14 +5,15 @@
 //       (docs/protocol/turns.md#one-step-in-order).
 //   E2. Chunks are gathered for a moment: a model writes faster than anybody reads.
 
-import { type BusMessage, shownTime, type Timer, traceparent } from "@tessera/kernel";
+import { type BusMessage, shownTime, type Timer } from "@tessera/kernel";
 import {
   buildChunkPayload,
   type ChunkPayload,
   formatSubject,
-  HEADERS,
   type StateEventMetadata,
   type StepPhase,
+  traceparentOf,
+  turnHeaders,
 } from "@tessera/protocol";
 import type { ModelChunk } from "../model-port.ts";
 import type { Turn, WorkerContext } from "./worker-context.ts";
@@ -90,17 +91,7 @@ export function chunkStream(worker: WorkerContext, turn: Turn, step_id: string) 
 function eventMessage(turn: Turn, ids: WorkerContext["ids"], kind: string, type: string, payload: object): BusMessage {
   return {
     subject: subjectOf(turn, "evt", kind),
-    headers: {
-      [HEADERS.project_id]: turn.project_id,
-      [HEADERS.channel_id]: turn.channel_id,
-      [HEADERS.agent_id]: turn.agent_id,
-      [HEADERS.agent_turn_id]: turn.agent_turn_id,
-      [HEADERS.turn_epoch]: String(turn.turn_epoch),
-      [HEADERS.traceparent]: traceparent(turn.trace_id, ids.spanId()),
-      [HEADERS.version]: "v1r4",
-      [HEADERS.msg_type]: type,
-      [HEADERS.sender]: "tessera",
-    },
+    headers: turnHeaders(turn, { traceparent: traceparentOf(turn.trace_id, ids.spanId()), msg_type: type }),
     data: encoder.encode(JSON.stringify(payload)),
   };
 }

@@ -31,13 +31,13 @@ export interface AgentWorkerOptions {
   /** The durable consumer of a target's wakeups; default: the agent workers' (`workerDurable`). */
   readonly durableOf?: (workerTarget: string) => string;
   /** Turns that run at once; suspended ones cost nothing. */
-  readonly concurrencyMax?: number;
-  readonly leaseMs?: number;
+  readonly concurrencyMax?: number | undefined;
+  readonly leaseMs?: number | undefined;
   readonly extensions?: ExtensionHost;
   /** Around all that is run of a turn. */
   readonly whileAtWork?: WhileAtWork | undefined;
-  readonly onLog?: (entry: ToolLogEntry) => void;
-  readonly onProgress?: (toolCallId: string, update: ToolProgress) => void;
+  readonly onLog?: ((entry: ToolLogEntry) => void) | undefined;
+  readonly onProgress?: ((toolCallId: string, update: ToolProgress) => void) | undefined;
   readonly onWarning?: (warning: string) => void;
 }
 

@@ -24,7 +24,7 @@ import { STEPS_MAX } from "./swarm-resource.ts";
 
 export interface ProfileUploadOptions extends UploadLimits {
   /** The upload's name, for messages. */
-  readonly file?: string;
+  readonly file?: string | undefined;
 }
 
 export interface ProfileUpload {

@@ -66,6 +66,13 @@ export function deliverableText(card: Pick<TranscriptCard, "content">): string {
   return card.content.data === undefined ? textOf(card) : JSON.stringify(card.content.data);
 }
 
+/** Whether the deliverable of a turn only says again what the thought before it said. */
+export function repeatsThought(card: TranscriptCard, thought: TranscriptCard | undefined): boolean {
+  if (card.type !== "task.deliverable" || thought === undefined) return false;
+  const isSameTurn = thought.metadata.agent_turn_id === card.metadata.agent_turn_id;
+  return isSameTurn && textOf(thought).trim() === deliverableText(card).trim();
+}
+
 function deliverableMessage(card: TranscriptCard): ModelMessage | null {
   const { data } = card.content;
   if (isJsonObject(data) && data.kind === "fallback_deliverable") {

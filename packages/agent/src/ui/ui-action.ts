@@ -5,7 +5,7 @@
 //   A3. The first acknowledgement is `accepted` or `busy`, the last one `done` or `rejected`; they may cross on the way. How
 //       the tool ended is a field of its own: a tool that failed is `done`.
 
-import { type BusMessage, type Delivery, type Ids, traceparent } from "@tessera/kernel";
+import type { BusMessage, Delivery, Ids } from "@tessera/kernel";
 import {
   buildNatsIngressContext,
   decodeJsonMessage,
@@ -20,6 +20,7 @@ import {
   parseSubject,
   type ResultStatus,
   TesseraError,
+  traceparentOf,
 } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
 
@@ -120,7 +121,7 @@ export function ackMessage(to: UiAddress, ack: UiAck, ids: Ids): BusMessage {
       [HEADERS.project_id]: project_id,
       [HEADERS.channel_id]: channel_id,
       ...(agent_id === "" ? {} : { [HEADERS.agent_id]: agent_id }),
-      ...(trace_id === undefined ? {} : { [HEADERS.traceparent]: traceparent(trace_id, ids.spanId()) }),
+      ...(trace_id === undefined ? {} : { [HEADERS.traceparent]: traceparentOf(trace_id, ids.spanId()) }),
       [HEADERS.version]: "v1r4",
       [HEADERS.msg_type]: "UiActionAckPayload",
       [HEADERS.sender]: "tessera",

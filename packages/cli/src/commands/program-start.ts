@@ -6,6 +6,10 @@ import type { ProgramParts } from "../program.ts";
 import type { DevFlags, StartFlags } from "./start-command.ts";
 
 const START_HELP = `
+Roles: kernel sweeps (ends what is overdue), worker runs agents' turns, pmo
+gives one agent's work to others (fork_join and its kin; the name is
+CommonGround's), tools runs the tools of a bundle, api serves HTTP.
+
 Prints the API's address and, unless TESSERA_API_KEY is set, a key for it. The
 log is JSON lines on stderr. Ctrl-C lets running tools finish; a second one ends
 at once.

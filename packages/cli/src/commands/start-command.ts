@@ -43,6 +43,8 @@ const NAMES_SHOWN_MAX = 12;
 const DEV_GRACE_SECONDS = 5;
 const START_LEFT_MS_MAX = 10_000;
 const FACT_WIDTH = 8;
+/** dev has every role, so it has nothing to choose. */
+const DEV_UNSAID: readonly string[] = ["roles", "targets"];
 const LEVELS = ["debug", "info", "warn", "error"];
 
 export interface DevFlags extends Omit<StartFlags, "role"> {
@@ -181,8 +183,8 @@ function reloadTeller(to: {
       log.tell("info", text, facts);
       tell({ ok: true, event: "reloaded", ...facts });
     },
-    refused(_, text, { files, findings }) {
-      for (const { message, ...place } of findings) {
+    refused(lines, text, { files, findings }) {
+      for (const { message, ...place } of lines.length === 0 ? [] : findings) {
         const { file, line, column, code } = place;
         log.tell("warn", `${file}:${line}:${column}: ${message}`, { code });
       }
@@ -232,7 +234,8 @@ function tellStarted(started: {
     terminal.out(`${JSON.stringify({ ok: true, event: "started", ...facts })}\n`);
     return;
   }
-  const lines = Object.entries(facts).map(([name, value]) => ({
+  const said = Object.entries(facts).filter(([name]) => !(isDev && DEV_UNSAID.includes(name)));
+  const lines = said.map(([name, value]) => ({
     line: [`  ${name.padEnd(FACT_WIDTH)} ${visibleLine(factText(value))}`],
     hang: FACT_WIDTH + 3,
   }));

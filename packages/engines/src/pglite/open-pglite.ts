@@ -21,7 +21,7 @@ export interface PgliteOptions {
   /** Absent: in memory. */
   readonly directory?: string;
   /** A prepared data directory (`dumpSnapshot`) to start from when the store is new. */
-  readonly snapshot?: Snapshot;
+  readonly snapshot?: Snapshot | undefined;
   /** Called once; the process should log and end, a restart recovers. */
   readonly onFatal?: (error: DatabaseError) => void;
   /** How long to wait for another process to leave the directory; 0 refuses at once. */

@@ -129,7 +129,7 @@ interface Extra {
   readonly signal?: AbortSignal;
 }
 
-function capability(hold: CallHold & { readonly traceparent?: string }): Extra {
+function capability(hold: CallHold & { readonly traceparent?: string | undefined }): Extra {
   const trace = hold.traceparent === undefined ? {} : { [HEADERS.traceparent]: hold.traceparent };
   return { headers: { [HEADERS.report_capability]: hold.capability, ...trace } };
 }

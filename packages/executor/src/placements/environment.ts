@@ -13,7 +13,7 @@ export interface ToolEnvironment {
   readonly service?: Readonly<Record<string, string>>;
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Variables a tool may ask for; without a list every one that is not always refused. */
-  readonly allowList?: readonly string[];
+  readonly allowList?: readonly string[] | undefined;
 }
 
 export interface EnvValues {

@@ -30,14 +30,14 @@ export interface ApiKeyRequest {
   /** Absent or null: every project. */
   readonly project_id?: string | null;
   /** Whose calls an executor may take; only executors have any, and they need one. */
-  readonly targets?: readonly string[];
+  readonly targets?: readonly string[] | undefined;
   /** What an executor may reach through ctx.runtime. */
-  readonly delegation_policy?: JsonObject;
-  readonly label?: string;
-  readonly expires_in_ms?: number;
+  readonly delegation_policy?: JsonObject | undefined;
+  readonly label?: string | undefined;
+  readonly expires_in_ms?: number | undefined;
 }
 
-export interface CreatedApiKey {
+interface CreatedApiKey {
   readonly outcome: "accepted";
   readonly key_id: string;
   /** A1: shown once and kept nowhere. */
@@ -57,7 +57,7 @@ export interface ApiKeyIdentity {
 export interface ApiKeyPort {
   createApiKey(request: ApiKeyRequest): Promise<CreatedApiKey | Rejected>;
   /** With a project, only a key of that project is found. */
-  revokeApiKey(key: { readonly key_id: string; readonly project_id?: string }): Promise<WriteOutcome>;
+  revokeApiKey(key: { readonly key_id: string; readonly project_id?: string | undefined }): Promise<WriteOutcome>;
   /** Whose key this is, or null when it counts for nothing (A2). */
   authenticate(text: string): Promise<ApiKeyIdentity | null>;
 }
@@ -80,7 +80,7 @@ interface LivingKey extends ApiKeyIdentity {
 
 type ApiKeyItem =
   | (ApiKeyRequest & { readonly key_id: string; readonly secret_sha256: string })
-  | { readonly key_id: string; readonly project_id?: string; readonly revoked: true };
+  | { readonly key_id: string; readonly project_id?: string | undefined; readonly revoked: true };
 
 interface Cached {
   readonly identity: ApiKeyIdentity;

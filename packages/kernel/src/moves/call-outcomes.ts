@@ -64,7 +64,7 @@ export interface ClaimRequest {
   readonly executor: string;
   readonly principal?: string;
   /** Asking again with the same one after a lost answer gives the same calls, with new capabilities. */
-  readonly claim_id?: string;
+  readonly claim_id?: string | undefined;
   /** At most BATCH_ITEMS_MAX; one when absent. */
   readonly max?: number;
   readonly lease_ms?: number;
@@ -92,9 +92,9 @@ export interface ResultContent {
 export interface ResultCardRequest extends CallHold {
   readonly content: ResultContent;
   readonly card_id?: string;
-  readonly author_id?: string;
-  readonly function_name?: string;
-  readonly traceparent?: string;
+  readonly author_id?: string | undefined;
+  readonly function_name?: string | undefined;
+  readonly traceparent?: string | undefined;
 }
 
 /** What was reported contradicts itself and counts as failed: the strict answer. */
@@ -109,19 +109,19 @@ export type ResultCardOutcome =
 
 export interface ReportRequest extends CallHold {
   /** The result itself, or … */
-  readonly content?: ResultContent;
+  readonly content?: ResultContent | undefined;
   /** … a pointer to a card saved before, with the callback payload's other two fields. */
   readonly tool_result_card_id?: string;
-  readonly status?: string;
-  readonly after_execution?: string;
-  readonly message_type?: string;
+  readonly status?: string | undefined;
+  readonly after_execution?: string | undefined;
+  readonly message_type?: string | undefined;
   readonly agent_id?: string;
   readonly agent_turn_id?: string;
   readonly turn_epoch?: number;
   readonly recursion_depth?: number;
-  readonly author_id?: string;
-  readonly function_name?: string;
-  readonly traceparent?: string;
+  readonly author_id?: string | undefined;
+  readonly function_name?: string | undefined;
+  readonly traceparent?: string | undefined;
   /** Where the tool failed, for operators; kept with a report that is no success, cut after STACK_CHARS_MAX. */
   readonly stack?: string | undefined;
 }

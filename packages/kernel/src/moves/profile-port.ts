@@ -15,7 +15,7 @@ export interface ProfileRecord {
 }
 
 /** Writes only if the name means this box now; null: only if there is no such name. Else `precondition_failed`. */
-export interface ProfileExpectation {
+interface ProfileExpectation {
   readonly expected_profile_box_id?: string | null;
 }
 

@@ -9,7 +9,7 @@ import { moment, runOnce, type TransitionWorld, transition } from "../batching/t
 import type { Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
-export interface ProjectRecord {
+interface ProjectRecord {
   readonly project_id: string;
   /** What is not given stays as it is. */
   readonly title?: string;
@@ -19,24 +19,24 @@ export interface ProjectRecord {
   readonly expected_revision?: number | null;
 }
 
-export type ProjectOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly revision: number };
+type ProjectOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly revision: number };
 
-export type DeleteOutcome =
+type DeleteOutcome =
   | { readonly outcome: "accepted" }
   | (Rejected & {
       /** With `conflict`: how many turns are queued or active. */
       readonly open_turns?: number;
     });
 
-export interface AuditNote {
+interface AuditNote {
   readonly project_id?: string | null;
   /** What was asked for. */
   readonly kind: string;
   /** What came of it. */
   readonly code: string;
   readonly principal?: string | null;
-  readonly agent_turn_id?: string;
-  readonly tool_call_id?: string;
+  readonly agent_turn_id?: string | undefined;
+  readonly tool_call_id?: string | undefined;
   readonly detail?: ReadonlyJsonObject;
 }
 

@@ -29,13 +29,13 @@ export interface ToolRecord extends Pick<ToolDefinition, "tool_name" | "target_s
   readonly options?: ReadonlyJsonObject;
 }
 
-export type ToolOutcome =
+type ToolOutcome =
   | Rejected
   | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
 
 /** Writes only if the current version has this digest; null: only if there is none. Else `precondition_failed`. */
-export interface ToolExpectation {
-  readonly expected_digest?: string | null;
+interface ToolExpectation {
+  readonly expected_digest?: string | null | undefined;
 }
 
 type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
@@ -43,7 +43,7 @@ type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
     | { readonly project_id: string; readonly tool_name: string; readonly removed: true }
   );
 
-export interface DeadLetter {
+interface DeadLetter {
   readonly project_id?: string | undefined;
   readonly correlation_id?: string | undefined;
   readonly reason: string;

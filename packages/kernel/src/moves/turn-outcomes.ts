@@ -61,7 +61,7 @@ export interface TurnHold {
   readonly turn_epoch: number;
 }
 
-export interface AppliedResult {
+interface AppliedResult {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly call_index: number;
@@ -236,10 +236,10 @@ export interface ResetRequest {
   readonly project_id: string;
   readonly agent_id: string;
   /** Names the reset: asked again under the same id it is the same one. */
-  readonly card_id?: string;
+  readonly card_id?: string | undefined;
   /** Who resets. */
   readonly author_id: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export type ResetOutcome =
@@ -264,7 +264,7 @@ export type DeferOutcome =
 export interface StopRequest {
   readonly project_id: string;
   readonly agent_turn_id: string;
-  readonly reason?: string;
+  readonly reason?: string | undefined;
 }
 
 export type StopOutcome =

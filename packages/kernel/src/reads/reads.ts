@@ -18,7 +18,7 @@ export interface CardDocument extends Row {
 }
 
 /** What an earlier turn was asked, and what it thought, called and answered. */
-export interface ConversationTurn {
+interface ConversationTurn {
   readonly turn_number: number;
   readonly agent_turn_id: string;
   readonly context: readonly CardDocument[];
@@ -48,7 +48,7 @@ export interface ProfileRow extends Row {
 }
 
 /** Every given field must fit. */
-export interface AgentFilter {
+interface AgentFilter {
   readonly worker_target?: string;
   readonly tag?: string;
   readonly owner_agent_id?: string;
@@ -69,7 +69,7 @@ export interface FailureRow extends Row {
 }
 
 /** What comes behind `after`, so many of them. */
-export interface PageAfter {
+interface PageAfter {
   readonly after?: string;
   readonly limit?: number;
 }
@@ -109,12 +109,12 @@ export interface Reads {
   turns(
     projectId: string,
     filter?: {
-      readonly status?: string;
-      readonly agent_id?: string;
-      readonly parent_agent_turn_id?: string;
+      readonly status?: string | undefined;
+      readonly agent_id?: string | undefined;
+      readonly parent_agent_turn_id?: string | undefined;
       /** The last turn of the page before. */
-      readonly before?: TurnPlace;
-      readonly limit?: number;
+      readonly before?: TurnPlace | undefined;
+      readonly limit?: number | undefined;
     },
   ): Promise<Row[]>;
   head(projectId: string, agentId: string): Promise<Row | null>;
@@ -124,7 +124,7 @@ export interface Reads {
   failuresOfTurn(
     projectId: string,
     turnId: string,
-    page?: { readonly after?: number; readonly limit?: number },
+    page?: { readonly after?: number | undefined; readonly limit?: number | undefined },
   ): Promise<FailureRow[]>;
   project(projectId: string): Promise<Row | null>;
   tools(projectId: string): Promise<ToolRow[]>;

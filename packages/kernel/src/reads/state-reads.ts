@@ -48,7 +48,7 @@ export interface StepRow extends Row {
   readonly started_at: string;
 }
 
-export interface StepFilter {
+interface StepFilter {
   readonly channel_id?: string;
   readonly agent_id?: string;
   readonly agent_turn_id?: string;
@@ -61,11 +61,11 @@ export interface StepFilter {
   readonly started_before?: string;
 }
 
-export interface StepPage {
+interface StepPage {
   readonly order: "asc" | "desc";
   readonly limit: number;
   /** The last row of the page before. */
-  readonly after?: { readonly started_at: string; readonly step_id: string };
+  readonly after?: { readonly started_at: string; readonly step_id: string } | undefined;
 }
 
 export interface ExecutionEdgeRow extends Row {
@@ -87,7 +87,7 @@ export interface ExecutionEdgeRow extends Row {
   readonly created_at: string;
 }
 
-export interface ExecutionEdgeFilter {
+interface ExecutionEdgeFilter {
   readonly channel_id?: string;
   /** As source or as target. */
   readonly agent_id?: string;
@@ -99,7 +99,7 @@ export interface ExecutionEdgeFilter {
 }
 
 /** The last edge of the page before. */
-export interface EdgePlace {
+interface EdgePlace {
   readonly created_at: string;
   readonly edge_id: string;
 }
@@ -120,7 +120,7 @@ export interface IdentityEdgeRow extends Row {
   readonly created_at: string;
 }
 
-export interface IdentityEdgeFilter {
+interface IdentityEdgeFilter {
   readonly channel_id?: string;
   /** As source or as target. */
   readonly agent_id?: string;
@@ -158,7 +158,7 @@ export interface TimelineRow extends Row {
 }
 
 /** Counts of what happened in a span of time; durations in milliseconds. */
-export interface ActivityReport {
+interface ActivityReport {
   readonly turns: readonly {
     readonly status: string;
     readonly count: number;
@@ -189,13 +189,13 @@ export interface ActivityReport {
 export interface StateReads {
   /** One page by id. With a project, that one at most. */
   projects(page: {
-    readonly project_id?: string;
-    readonly after?: string;
+    readonly project_id?: string | undefined;
+    readonly after?: string | undefined;
     readonly limit: number;
   }): Promise<ProjectRow[]>;
   heads(
     projectId: string,
-    page: { readonly channel_id?: string; readonly after?: string; readonly limit: number },
+    page: { readonly channel_id?: string | undefined; readonly after?: string | undefined; readonly limit: number },
   ): Promise<HeadRow[]>;
   steps(projectId: string, filter: StepFilter, page: StepPage): Promise<StepRow[]>;
   /** Newest first: by time, then by id, both downwards. With `before`, those behind that edge in this order. */

@@ -21,7 +21,7 @@ export async function keepWorkerAlive(options: {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly workerTarget: string;
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   readonly onLapsed?: (workerId: string) => void;
   readonly onWarning: (warning: string) => void;
 }): Promise<WorkerLease> {

@@ -22,7 +22,7 @@ export function watchTurn(
   options: {
     readonly kernel: { readonly reads: Pick<Reads, "head"> };
     readonly clock: Clock;
-    readonly leaseMs?: number;
+    readonly leaseMs?: number | undefined;
     readonly stopping: AbortSignal;
   },
 ): TurnWatch {

@@ -17,7 +17,7 @@ import { emptyJsonObject, type JsonObject, type JsonScalar, type JsonValue } fro
 export interface JsonGateOptions {
   /** Bytes of the value as compact JSON in UTF-8 (for text: of the text as it came). */
   readonly bytesMax: number;
-  readonly depthMax?: number;
+  readonly depthMax?: number | undefined;
   readonly keysMax?: number;
 }
 

@@ -1,10 +1,8 @@
-// The end of a turn, awaited by looking at the store.
-//
-//   W1. Waiting is only looking: giving up changes nothing, the turn goes on, and asking again with its id finds it.
-//   W2. A turn that ends in this process is looked at when it does, any other one at growing intervals.
+// How a turn ended, as programs read it. A wait that is over changes nothing: the turn goes on, and asking again with its id
+// finds it.
 
-import { type CardDocument, type Row, turnBell } from "@tessera/kernel";
-import { errorOf, isJsonObject, type JsonValue, type ResultStatus } from "@tessera/protocol";
+import { awaitTurnEnd, type CardDocument, hasTurnEnded, type Row } from "@tessera/kernel";
+import { isJsonObject, type JsonValue, type ResultStatus } from "@tessera/protocol";
 import type { Node } from "../process/open-node.ts";
 
 /** How long to wait for an end. */
@@ -61,35 +59,19 @@ export interface AskedTurn {
   readonly agentId: string;
 }
 
-const LOOK_FIRST_MS = 10;
-const LOOK_MAX_MS = 250;
-const OPEN: ReadonlySet<unknown> = new Set(["active", "queued"]);
-
 type Reading = Pick<Node, "kernel" | "clock">;
 
 /** The turn and its deliverable, once it has ended; null: not within the wait. */
 export async function awaitEnd(
-  { kernel, clock }: Reading,
-  projectId: string,
-  turnId: string,
-  { waitMs = Number.POSITIVE_INFINITY, signal }: WaitOptions,
+  node: Reading,
+  project_id: string,
+  agent_turn_id: string,
+  options: WaitOptions,
 ): Promise<{ readonly turn: Row; readonly card: CardDocument | undefined } | null> {
-  const until = clock.monotonicMs() + waitMs;
-  const bell = turnBell(kernel, clock, turnId); // W2
-  try {
-    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-      const turn = await kernel.reads.turn(projectId, turnId);
-      if (turn === null) throw errorOf("not_found", `there is no turn ${turnId}`);
-      if (!OPEN.has(turn.status)) {
-        const [card] = await kernel.reads.cards(projectId, [String(turn.deliverable_card_id)]);
-        return { turn, card };
-      }
-      if (clock.monotonicMs() >= until || signal?.aborted) return null; // W1
-      await bell.orAfter(pauseMs, signal);
-    }
-  } finally {
-    bell.close();
-  }
+  const turn = await awaitTurnEnd(node, { project_id, agent_turn_id }, options);
+  if (!hasTurnEnded(turn)) return null;
+  const [card] = await node.kernel.reads.cards(project_id, [String(turn.deliverable_card_id)]);
+  return { turn, card };
 }
 
 export async function awaitTurn(

@@ -59,11 +59,11 @@ export interface AgentsOptions {
 /** What `defineModel`, `defineAgent` and `defineSwarm` answer. */
 export interface AgentResources {
   /** Made with `defineModel`, besides those of the bundle. */
-  readonly models?: readonly DefinedModel[];
+  readonly models?: readonly DefinedModel[] | undefined;
   /** Made with `defineAgent`, besides those of the bundle. */
-  readonly agents?: readonly DefinedAgent[];
+  readonly agents?: readonly DefinedAgent[] | undefined;
   /** Made with `defineSwarm`, besides those of the bundle. */
-  readonly swarms?: readonly DefinedSwarm[];
+  readonly swarms?: readonly DefinedSwarm[] | undefined;
 }
 
 /** A bundle's agents and tools as they were at one time. */
@@ -123,9 +123,9 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
         ...partsOf(edition),
         models: createModels({ env, clock: node.clock, onWarning }),
         whileAtWork: options.whileAtWork,
-        ...(options.concurrencyMax === undefined ? {} : { concurrencyMax: options.concurrencyMax }),
-        ...(options.leaseMs === undefined ? {} : { leaseMs: options.leaseMs }),
-        ...(options.onLog === undefined ? {} : { onLog: options.onLog }),
+        concurrencyMax: options.concurrencyMax,
+        leaseMs: options.leaseMs,
+        onLog: options.onLog,
         onWarning,
       })
     : null;
@@ -238,11 +238,11 @@ async function loadExtensions(
 }
 
 async function loadExtension(
-  { name, entry, config, onError }: SwarmBundle["extensions"][number],
+  { name, entry, config, onError, file }: SwarmBundle["extensions"][number],
   root: string,
   options: Pick<AgentsOptions, "isReloadable" | "onWarning">,
 ): Promise<ExtensionModule> {
-  const register = exportOf(await importEntry(entry, root, options), "register");
+  const register = exportOf(await importEntry(entry, root, { ...options, namedIn: file }), "register");
   if (typeof register === "function")
     return {
       name,
@@ -285,7 +285,9 @@ function configOf(bundle: ToolEdition["bundle"], resources: AgentsOptions["resou
   if (resources === undefined) return config;
   const own = isJsonObject(config?.exports) ? config.exports : {};
   const exported = (own.default ?? own["module.exports"] ?? {}) as Readonly<Record<string, unknown>>;
-  const lists = Object.entries(resources).map(([key, list]) => [key, [...listOf(exported[key]), ...list]] as const);
+  const lists = Object.entries(resources).map(
+    ([key, list]) => [key, [...listOf(exported[key]), ...(list ?? [])]] as const,
+  );
   return { file: config?.file ?? "the program", exports: { default: { ...exported, ...Object.fromEntries(lists) } } };
 }
 

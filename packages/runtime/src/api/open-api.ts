@@ -10,10 +10,9 @@ import { isReservedToolName } from "@tessera/tool";
 import type { Node } from "../process/open-node.ts";
 import { openReadingThreads } from "../reading/reading-threads.ts";
 import { announceHolder } from "../store/holder.ts";
-import { agentPorts } from "./agent-ports.ts";
 import { API_HOST, API_PORT } from "./api-address.ts";
 import { createLocalKey } from "./local-key.ts";
-import { productPorts } from "./product-ports.ts";
+import { portAdapters } from "./port-adapters.ts";
 
 /** Where and how an API is served. */
 export interface ApiOptions {
@@ -70,22 +69,21 @@ export async function openApi(options: ApiOptions): Promise<Api> {
     kernel: { ...node.kernel, authenticate: key.authenticate },
     tools: {
       parse: (bytes, { onCost, ...source }) => {
-        const options = { ...source, ...(envAllowList === undefined ? {} : { envAllowList }) };
+        const options = { ...source, envAllowList };
         return reading.read({ kind: "tools", bytes, options }, { projectId: source.projectId, onCost }) as never;
       },
       isReservedName: isReservedToolName,
     },
-    agents: agentPorts(node),
-    ports: productPorts({ ...options, reading }),
+    ports: portAdapters({ ...options, reading }),
     bus: node.bus,
     clock: node.clock,
     ids: node.ids,
     listen: { host, port },
-    ...(allowedHosts === undefined ? {} : { allowedHosts }),
-    ...(trustedProxies === undefined ? {} : { trustedProxies }),
+    allowedHosts,
+    trustedProxies,
     // Servers behind one name share the given key, and so the cursors of each other.
-    ...(key.isNew ? {} : { cursorKey: createHash("sha256").update(`cursor:${key.text}`).digest() }),
-    ...(options.limits === undefined ? {} : { limits: options.limits }),
+    cursorKey: key.isNew ? undefined : createHash("sha256").update(`cursor:${key.text}`).digest(),
+    limits: options.limits,
     onWarning,
   });
   try {

@@ -15,8 +15,8 @@ import type { Node } from "./open-node.ts";
 
 export interface HealthOptions {
   readonly node: Pick<Node, "store" | "bus" | "clock">;
-  /** True once this process was told to stop. */
-  readonly isDraining?: () => boolean;
+  /** True once this process was asked to stop. */
+  readonly isDraining?: (() => boolean) | undefined;
   readonly timeLimitMs?: number;
 }
 

@@ -112,6 +112,5 @@ function tellKeptFunctions({ migrated }: Store, onWarning: NodeOptions["onWarnin
 }
 
 function startSweeping(kernel: Kernel, { onWarning, sweepIntervalMs }: NodeOptions): Sweeper {
-  const interval = sweepIntervalMs === undefined ? {} : { intervalMs: sweepIntervalMs };
-  return startSweeper({ sweep: kernel.sweep, clock: systemClock, onWarning, ...interval });
+  return startSweeper({ sweep: kernel.sweep, clock: systemClock, onWarning, intervalMs: sweepIntervalMs });
 }

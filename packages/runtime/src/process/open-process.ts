@@ -202,10 +202,10 @@ function reloadOf(
 function callerOptions({ project, concurrencyMax, leaseMs, onLog, onProgress, onWarning }: ProcessOptions) {
   return {
     project,
-    ...(concurrencyMax === undefined ? {} : { concurrencyMax }),
-    ...(leaseMs === undefined ? {} : { leaseMs }),
-    ...(onLog === undefined ? {} : { onLog }),
-    ...(onProgress === undefined ? {} : { onProgress }),
+    concurrencyMax,
+    leaseMs,
+    onLog,
+    onProgress,
     onWarning,
   };
 }

@@ -24,7 +24,7 @@ const READING_MIB_MAX = 256;
 interface Readings {
   readonly tools: { readonly options: ToolUploadOptions; readonly value: ToolUpload };
   readonly profile: {
-    readonly options: { readonly file?: string };
+    readonly options: { readonly file?: string | undefined };
     readonly value: { readonly profile: AgentProfile };
   };
 }

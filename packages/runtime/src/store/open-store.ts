@@ -77,9 +77,8 @@ async function openDatabase(place: StorePlace, mode: MigrateMode, options: Store
   if (isNew && place.kind === "directory" && mode !== "yes") throw missingStore(place); // O3
   const { openPglite } = await import("@tessera/engines/pglite");
   const snapshot = isNew && mode === "yes" ? await preparedSnapshot(options.onWarning) : null;
-  const copied = snapshot === null ? {} : { snapshot };
   try {
-    const database = await openPglite({ ...directory, ...copied, onFatal: options.onFatal });
+    const database = await openPglite({ ...directory, snapshot: snapshot ?? undefined, onFatal: options.onFatal });
     return { database, isCopy: snapshot !== null };
   } catch (error) {
     throw isNew ? error : damagedStore(error, place);

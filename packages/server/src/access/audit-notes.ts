@@ -10,6 +10,7 @@ import type { ApiKeyIdentity, Kernel } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
 import { createRateLimiter } from "../http/rate-limiter.ts";
 import { describeFault } from "../routing/problem.ts";
+import { given } from "../routing/query-values.ts";
 import { paramsOf, type RouteSpec } from "../routing/route-spec.ts";
 
 export interface AuditNote {
@@ -57,9 +58,9 @@ export function createAuditNotes(world: {
       kind: `api.${spec.id}`,
       code,
       principal: key.key_id,
-      ...(turn === undefined ? {} : { agent_turn_id: turn }),
-      ...(call === undefined ? {} : { tool_call_id: call }),
-      detail: { role: key.role, address, ...others, ...(request_id === undefined ? {} : { request_id }) },
+      agent_turn_id: turn,
+      tool_call_id: call,
+      detail: { role: key.role, address, ...others, ...given({ request_id }) },
     };
     const written = kernel
       .putAudit(note)

@@ -5,7 +5,7 @@ import { enqueueAgentTurn } from "@tessera/agent";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../../test/fixture.ts";
 import { useManagement } from "../../test/management-fixture.ts";
-import type { AgentPorts, Server } from "../index.ts";
+import type { Agents, Server } from "../index.ts";
 import { paramsOf, type RouteSpec } from "../routing/route-spec.ts";
 
 const fx = useManagement();
@@ -13,7 +13,7 @@ const TOOL_YAML = (name: string) =>
   `tool_name: ${name}\ntarget_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run\nafter_execution: suspend\n`;
 const yaml = { "content-type": "application/yaml" };
 
-const agents: AgentPorts = {
+const agents: Agents = {
   async enqueue(order) {
     const { agent_turn_id, agent_id, outcome } = await enqueueAgentTurn(fx.kernel, fx.ids, order);
     return { agent_turn_id, agent_id, isNew: outcome === "accepted" };
@@ -28,7 +28,7 @@ const ids: Record<string, string> = {};
 const words = () => Object.values(ids);
 
 beforeAll(async () => {
-  server = await fx.another({ agents });
+  server = await fx.another({ ports: { ...fx.ports(), agents } });
   await fx.key("admin2", { role: "admin", project_id: OTHER });
   await fx.key("executor_2", { role: "executor", project_id: OTHER, targets: ["echo"] });
   const profile = `name: secret_profile\nworker_target: workers\nllm_config: {provider: openai, model: gpt-5}\n`;

@@ -78,16 +78,14 @@ export function keyRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
     const expires_in_ms = expires_in_seconds === undefined ? undefined : expires_in_seconds * 1_000;
     checkTargets(role, targets ?? []);
     const made = await kernel.createApiKey({
-      role,
-      project_id,
-      ...given({ targets, label, expires_in_ms, delegation_policy }),
+      ...{ role, project_id, targets, label, expires_in_ms, delegation_policy },
     });
     if (made.outcome === "rejected") {
       throw made.code === "not_found" ? unknownProject(String(project_id)) : refused(made);
     }
     const body = { key_id: made.key_id, key: made.text, role, project_id, targets: targets ?? [] };
-    const made_for = project_id === null ? {} : { project: project_id };
-    return { status: 201, body, made: { key: made.key_id, key_role: role, ...made_for } }; // K1
+    const ids = { key: made.key_id, key_role: role, ...given({ project: project_id ?? undefined }) };
+    return { status: 201, body, made: ids }; // K1
   }
 
   async function list(request: ApiRequest): Promise<ApiAnswer> {
@@ -104,7 +102,7 @@ export function keyRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   async function revoke(request: ApiRequest): Promise<ApiAnswer> {
     const key_id = request.param("key");
     const { project_id } = request.key; // K2
-    const outcome = await kernel.revokeApiKey({ key_id, ...(project_id === null ? {} : { project_id }) });
+    const outcome = await kernel.revokeApiKey({ key_id, project_id: project_id ?? undefined });
     if (outcome.outcome !== "rejected") return { status: 204 };
     if (outcome.code !== "not_found") throw refused(outcome);
     throw new NotFound(`there is no key ${key_id}`, { details: { field: "key_id" } });

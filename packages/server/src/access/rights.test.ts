@@ -16,7 +16,7 @@ interface Operation {
   readonly roles: readonly string[] | "anyone";
 }
 
-const document = openApiDocument(describeRoutes(), { version: "1" }) as {
+const document = openApiDocument(await describeRoutes(), { version: "1" }) as {
   readonly paths: Readonly<Record<string, Readonly<Record<string, { operationId: string; "x-tessera-roles": never }>>>>;
 };
 const operations: readonly Operation[] = Object.entries(document.paths)

@@ -22,11 +22,10 @@ import {
   Text,
   Time,
 } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given, idIn, limitOf, textIn } from "../routing/query-values.ts";
-import { refused, unknownProject } from "../routing/refusals.ts";
+import { existingProject, refused, unknownProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 500, default: 200 };

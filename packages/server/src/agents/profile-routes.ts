@@ -17,12 +17,11 @@ import {
 import Type from "typebox";
 import type { Upload } from "../http/upload.ts";
 import { Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { limitOf } from "../routing/query-values.ts";
-import { refused } from "../routing/refusals.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 200, default: 200 };
@@ -80,12 +79,12 @@ export function profileRoutes({ kernel, cursors, ports, reading }: ManagementWor
     if (name !== undefined && version === "*" && (await kernel.reads.profile(projectId, name)) === null) {
       throw preconditionFailed();
     }
-    const box = version === null || version === "*" ? {} : { profile_box_id: version };
+    const profile_box_id = version === null || version === "*" ? undefined : version;
     const deployed = await ports.profiles.deploy(bytes, {
       projectId,
       onCost: reading.open(request.key, projectId),
-      ...(file === undefined ? {} : { file }),
-      ...(name === undefined ? {} : { expected: { name, ...box } }),
+      file,
+      expected: name === undefined ? undefined : { name, profile_box_id },
     });
     return await answerOf(projectId, deployed.name, deployed.outcome === "unchanged" ? 200 : 201); // P3
   }

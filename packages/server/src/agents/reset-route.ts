@@ -9,9 +9,8 @@ import { BadRequest, errorOf } from "@tessera/protocol";
 import Type from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { closed, Id, named } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
-import { refused } from "../routing/refusals.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const REASON_CHARS_MAX = 1_000;
@@ -36,8 +35,8 @@ export function resetRoute({ kernel }: Pick<ManagementWorld, "kernel">): RouteSp
     const key = request.header("idempotency-key");
     const outcome = await kernel.resetConversation({
       ...{ project_id, agent_id, author_id: request.key.key_id }, // R2
-      ...(key === null ? {} : { card_id: cardIdOf(project_id, key) }),
-      ...(reason === undefined ? {} : { reason }),
+      card_id: key === null ? undefined : cardIdOf(project_id, key),
+      reason,
     });
     if (outcome.outcome === "rejected") {
       if (outcome.code === "conflict") throw usedOtherwise();

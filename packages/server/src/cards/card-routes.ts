@@ -23,9 +23,9 @@ import {
   Text,
   Time,
 } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { limitOf } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 500, default: 200 };

@@ -13,7 +13,7 @@ import type { ServerLimits } from "../http/server-limits.ts";
 import type { Holder } from "../http/shares.ts";
 import { createWaitingPlaces } from "../http/waiting-places.ts";
 import { Id, idQuery, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 import type { EventFeeds } from "./event-feed.ts";
 import { type EventStreamOrder, eventStream } from "./event-stream.ts";
@@ -75,9 +75,8 @@ export function eventRoutes(world: EventWorld): RouteSpec[] {
     });
     const stopped = request.stopped();
     const events = counted(request, {
-      ...{ project_id, after, stopped, isKeyGood: () => world.isKeyGood(request) },
-      ...(agent_id === undefined ? {} : { agent_id }),
-      ...(agent_turn_id === undefined ? {} : { agent_turn_id }),
+      ...{ project_id, after, agent_id, agent_turn_id, stopped },
+      isKeyGood: () => world.isKeyGood(request),
     });
     // Begun at once, so that it gives its place back also when the client goes before anything is sent.
     const { value: first } = await events.next();

@@ -16,8 +16,8 @@ export interface EventStreamOrder {
   readonly project_id: string;
   /** The last event that the client has seen, or nothing: from now on. */
   readonly after: number;
-  readonly agent_id?: string;
-  readonly agent_turn_id?: string;
+  readonly agent_id?: string | undefined;
+  readonly agent_turn_id?: string | undefined;
   readonly stopped: AbortSignal;
   /** S4 */
   isKeyGood(): Promise<boolean>;

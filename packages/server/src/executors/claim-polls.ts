@@ -9,7 +9,7 @@ import type { WaitingPlaces } from "../http/waiting-places.ts";
 
 export interface ClaimPoll {
   readonly holder: Holder;
-  readonly claim_id?: string;
+  readonly claim_id?: string | undefined;
   readonly wait_ms: number;
 }
 

@@ -116,7 +116,7 @@ describe("claim", () => {
     await fx.suspended();
     await fx.clock.advance(1_000);
     expect((await waiting).body.calls).toHaveLength(1);
-    expect(fx.warnings.at(-1)).toContain("no doorbell");
+    expect(fx.warnings.at(-1)).toContain("no signals for calls of");
     await edge.server.close();
   });
 

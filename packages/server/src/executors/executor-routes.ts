@@ -41,15 +41,14 @@ import {
   ResultCardAnswer,
   ResultCardBody,
 } from "./executor-schemas.ts";
-import { identityFieldsOf, REFUSED_MESSAGE_TYPE, refusedIdentity } from "./reported-identity.ts";
-import type { WorkBells } from "./work-bells.ts";
+import type { WorkSignals } from "./work-signals.ts";
 
 export interface ExecutorWorld {
   readonly kernel: Pick<Kernel, "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report"> & {
     readonly reads: Pick<Kernel["reads"], "call" | "project">;
   };
   readonly clock: Clock;
-  readonly bells: WorkBells;
+  readonly signals: WorkSignals;
   readonly limits: ServerLimits;
   readonly places: WaitingPlaces;
 }
@@ -69,13 +68,12 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const target = request.param("target");
     const { key_id } = request.key;
     const { max = 1, wait_ms = 0, executor = key_id, claim_id } = await readClaim(request.body ?? {});
-    const repeatable = claim_id === undefined ? {} : { claim_id };
     requireTarget(request.key, target);
     // A key of one project is proof that the project exists.
     if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
       throw unknownProject(project_id);
-    const order = { project_id, target, executor, principal: key_id, max, wait_ms, ...repeatable }; // E4
-    const calls = await polls.run({ holder: request, wait_ms, ...repeatable }, request.stopped(), (stopped) =>
+    const order = { project_id, target, executor, principal: key_id, max, wait_ms, claim_id }; // E4
+    const calls = await polls.run({ holder: request, wait_ms, claim_id }, request.stopped(), (stopped) =>
       claimCalls(world, order, stopped),
     );
     return { status: 200, body: { calls: calls.map(callDocument) } };
@@ -94,8 +92,8 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
       tool_call_id,
       executor,
       principal: request.key.key_id, // E1
-      ...(claim_id === undefined ? {} : { claim_id }), // E4
-      ...(tool_call_card_id === undefined ? {} : { tool_call_card_id }),
+      claim_id, // E4
+      tool_call_card_id,
       ...(ticket === null ? { target: target.target } : { ticket }),
     });
     if (outcome.outcome === "rejected") throw refused(outcome);
@@ -124,17 +122,13 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     checkResultDepth(body.result, limits.bodyBytesMax);
     const hold = holdOf(request);
     const { author_id, function_name, stack } = body;
-    const identity = identityFieldsOf(body);
-    const call = identity.length === 0 ? null : await kernel.reads.call(hold.project_id, hold.tool_call_id);
-    const refusedFields = call === null ? [] : refusedIdentity(call, body);
+    const refusedFields = await refusedIdentityOf(hold, body);
     const message_type = refusedFields.length > 0 ? REFUSED_MESSAGE_TYPE : body.message_type;
     const outcome = await kernel.report({
       ...hold,
       ...traceOf(request),
       ...reportedResult(body),
-      ...(message_type === undefined ? {} : { message_type }),
-      ...(author_id === undefined ? {} : { author_id }),
-      ...(function_name === undefined ? {} : { function_name }),
+      ...{ message_type, author_id, function_name },
       ...(typeof stack === "string" ? { stack } : {}),
     });
     if (outcome.outcome === "rejected")
@@ -143,6 +137,13 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
     const { tool_result_card_id } = outcome;
     const warning = outcome.outcome === "accepted" ? outcome.warning : undefined;
     return { status: 200, body: { outcome: outcome.outcome, tool_result_card_id, warning } };
+  }
+
+  async function refusedIdentityOf(hold: ReturnType<typeof holdOf>, body: Readonly<Record<string, unknown>>) {
+    if (!CONTROL_FIELDS.some((field) => Object.hasOwn(body, field))) return [];
+    const { refusedIdentity } = await import("./v1r3-identity.ts");
+    const call = await kernel.reads.call(hold.project_id, hold.tool_call_id);
+    return call === null ? [] : refusedIdentity(call, body);
   }
 
   const post = { tag: "executors", method: "POST", roles: EXECUTORS, body: "json" } as const;
@@ -204,6 +205,8 @@ export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
   ];
 }
 
+/** A message type that no report may have: l0 answers `protocol_violation`. */
+const REFUSED_MESSAGE_TYPE = "refused";
 /** Fields of a report that are not its result. */
 const CLAIMS: ReadonlySet<string> = new Set([
   "tool_result_card_id",
@@ -218,14 +221,16 @@ const CLAIMS: ReadonlySet<string> = new Set([
 function reportedResult(body: Static<typeof ReportBody>) {
   const { tool_result_card_id, status, result, error, after_execution } = body;
   // With the fields that there are not: what to make of them is the kernel's to say (E3).
-  const content = Object.fromEntries(Object.entries(body).filter(([field]) => !CLAIMS.has(field)));
-  if (tool_result_card_id === undefined) return { content: content as unknown as ResultContent };
+  const content: Partial<ResultContent> = Object.fromEntries(
+    Object.entries(body).filter(([field]) => !CLAIMS.has(field)),
+  );
+  if (tool_result_card_id === undefined) return { content: content as ResultContent };
   const isInline = result !== undefined || error !== undefined;
   return {
     tool_result_card_id,
-    ...(isInline ? { content: content as unknown as ResultContent } : {}),
-    ...(status === undefined ? {} : { status: status as string }),
-    ...(after_execution === undefined ? {} : { after_execution: after_execution as string }),
+    content: isInline ? (content as ResultContent) : undefined,
+    status: status as string | undefined,
+    after_execution: after_execution as string | undefined,
   };
 }
 
@@ -239,8 +244,7 @@ function holdOf(request: ApiRequest) {
 }
 
 function traceOf(request: ApiRequest) {
-  const traceparent = request.header(HEADERS.traceparent);
-  return traceparent === null ? {} : { traceparent };
+  return { traceparent: request.header(HEADERS.traceparent) ?? undefined };
 }
 
 function requireTarget(key: ApiKeyIdentity, target: string): void {

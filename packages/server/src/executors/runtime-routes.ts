@@ -8,8 +8,8 @@
 
 import type { Kernel, Row } from "@tessera/kernel";
 import { BadRequest, errorOf, HEADERS, NotFound } from "@tessera/protocol";
-import { type AgentPorts, RUNTIME_OPERATIONS, type RuntimeCallerOrder, type RuntimeRequest } from "../agent-ports.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
+import { RUNTIME_OPERATIONS, type RuntimeCallerOrder, type RuntimeRequest, type ServerPorts } from "../ports.ts";
 import { refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, EXECUTORS, type RouteSpec } from "../routing/route-spec.ts";
 import { RuntimeBody } from "../turns/turn-schemas.ts";
@@ -17,14 +17,13 @@ import { CapabilityHeader, RuntimeAnswer } from "./executor-schemas.ts";
 
 export interface RuntimeWorld {
   readonly kernel: Pick<Kernel, "renewCall"> & { readonly reads: Pick<Kernel["reads"], "call"> };
-  /** Absent: this process knows no agents. */
-  readonly agents?: AgentPorts;
+  readonly ports: Pick<ServerPorts, "agents">;
 }
 
 const readRuntime = bodyReader(RuntimeBody);
 const TARGETED: ReadonlySet<string> = new Set(["request", "send", "spawn"]);
 
-export function runtimeRoutes({ kernel, agents }: RuntimeWorld): RouteSpec[] {
+export function runtimeRoutes({ kernel, ports: { agents } }: RuntimeWorld): RouteSpec[] {
   async function runtime(request: ApiRequest): Promise<ApiAnswer> {
     const operation = RUNTIME_OPERATIONS.find((each) => each === request.param("operation"));
     if (operation === undefined) throw new NotFound(`there is no operation ${request.param("operation")}`);

@@ -1,10 +1,9 @@
-// The API about itself: /openapi.json for programs, /llms.txt for models. Both are made once, from the table that is served.
+// The API about itself: /openapi.json for programs, /llms.txt for models. Both are made once, from the table that is served;
+// what makes them is loaded with the first request.
 
 import Type from "typebox";
-import type { ProductPorts } from "../product-ports.ts";
+import type { ServerPorts } from "../ports.ts";
 import type { RouteSpec } from "../routing/route-spec.ts";
-import { llmsText } from "./llms-text.ts";
-import { openApiDocument } from "./openapi.ts";
 
 const ANSWER_BYTES = 256 * 1024;
 const UNKNOWN_VERSION = "0.0.0";
@@ -12,7 +11,7 @@ const UNKNOWN_VERSION = "0.0.0";
 export function openApiRoutes(world: {
   /** The whole table, these two included. */
   readonly routes: () => readonly RouteSpec[];
-  readonly ports: ProductPorts;
+  readonly ports: ServerPorts;
 }): RouteSpec[] {
   const { routes, ports } = world;
   let document: string | null = null;
@@ -26,6 +25,7 @@ export function openApiRoutes(world: {
       path: "/openapi.json",
       answers: { 200: Type.Object({}) },
       async handle() {
+        const { openApiDocument } = await import("./openapi.ts");
         document ??= JSON.stringify(openApiDocument(routes(), { version: ports.version ?? UNKNOWN_VERSION }));
         return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body: document };
       },
@@ -38,6 +38,7 @@ export function openApiRoutes(world: {
       answerType: "text/plain",
       answers: { 200: Type.String() },
       async handle() {
+        const { llmsText } = await import("./llms-text.ts");
         text ??= llmsText(routes());
         return { status: 200, body: text };
       },

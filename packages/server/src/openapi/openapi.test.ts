@@ -9,7 +9,7 @@ import { llmsText } from "./llms-text.ts";
 import { openApiDocument } from "./openapi.ts";
 
 const fx = useServer();
-const routes = describeRoutes();
+const routes = await describeRoutes();
 const document = openApiDocument(routes, { version: "1.2.3", serverUrl: "http://127.0.0.1:8099" });
 // biome-ignore lint/suspicious/noExplicitAny: a document is read field by field
 const whole = document as any;

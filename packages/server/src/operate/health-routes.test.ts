@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from "vitest";
 import { useServer } from "../../test/fixture.ts";
-import type { Health } from "../product-ports.ts";
+import type { Health } from "../ports.ts";
 
 const fx = useServer();
 const PATHS = ["/health", "/health/live", "/health/ready"];

@@ -6,12 +6,13 @@
 
 import type { Clock } from "@tessera/kernel/ports";
 import Type from "typebox";
-import type { Health, ProductPorts } from "../product-ports.ts";
+import type { Health, ServerPorts } from "../ports.ts";
 import { named, oneOf, Text } from "../routing/api-schemas.ts";
+import { given } from "../routing/query-values.ts";
 import type { ApiAnswer, RouteSpec } from "../routing/route-spec.ts";
 
 export interface HealthWorld {
-  readonly ports: ProductPorts;
+  readonly ports: ServerPorts;
   readonly clock: Clock;
   readonly closing: AbortSignal;
 }
@@ -42,8 +43,7 @@ export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[
 
   async function health(): Promise<ApiAnswer> {
     const { status, checks } = await look();
-    const version = ports.version === undefined ? {} : { version: ports.version };
-    return { status: status === "unready" ? 503 : 200, body: { status, checks, ...version } };
+    return { status: status === "unready" ? 503 : 200, body: { status, checks, ...given({ version: ports.version }) } };
   }
 
   async function ready(): Promise<ApiAnswer> {
@@ -83,7 +83,7 @@ export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[
   ];
 }
 
-async function ask({ health }: ProductPorts): Promise<Health> {
+async function ask({ health }: ServerPorts): Promise<Health> {
   if (health === undefined) return { status: "ok", checks: [] };
   try {
     return await health();

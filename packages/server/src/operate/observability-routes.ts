@@ -12,11 +12,11 @@ import { BadRequest, errorOf } from "@tessera/protocol";
 import Type, { type TSchema } from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import { Count, Facts, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { flagIn, limitOf, timeIn } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 500, default: 100 };
@@ -120,7 +120,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       plural,
       limit: limitOf(request.query, LIMIT),
       placeOf: (row) => String(row[column]),
-      read: (after, count) => (after === null ? read(count) : read(count, Number(after))),
+      read: (after, count) => (after === undefined ? read(count) : read(count, Number(after))),
     });
   }
 

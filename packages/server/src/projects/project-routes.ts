@@ -10,13 +10,12 @@ import { errorOf, parseId } from "@tessera/protocol";
 import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { Count, closed, Id, named, oneOf, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { limitOf } from "../routing/query-values.ts";
-import { refused, unknownProject } from "../routing/refusals.ts";
+import { existingProject, refused, unknownProject } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
 const LIMIT = { max: 200, default: 100 };
@@ -68,12 +67,7 @@ export function projectRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[]
       plural: "projects",
       limit: limitOf(request.query, LIMIT),
       placeOf: (row) => row.project_id,
-      read: (after, limit) =>
-        kernel.reads.projects({
-          ...(project_id === null ? {} : { project_id }), // P1
-          ...(after === null ? {} : { after }),
-          limit,
-        }),
+      read: (after, limit) => kernel.reads.projects({ project_id: project_id ?? undefined, after, limit }), // P1
       show: documentOf,
     });
   };

@@ -15,7 +15,7 @@ export interface PagedList<Row> {
   /** Where a row stands in the order of the list. */
   placeOf(row: Row): string;
   /** Rows behind a place, or the first ones. */
-  read(after: string | null, limit: number): Promise<readonly Row[]>;
+  read(after: string | undefined, limit: number): Promise<readonly Row[]>;
   /** Default: the row itself. */
   show?(row: Row): unknown;
 }
@@ -27,7 +27,7 @@ export async function answerPage<Row>(
 ): Promise<ApiAnswer> {
   const { list, plural, limit, placeOf, read, show = (row: Row) => row } = paged;
   const { cursor } = request.query;
-  const after = cursor === undefined ? null : cursors.read(list, cursor); // L2
+  const after = cursor === undefined ? undefined : cursors.read(list, cursor); // L2
   const rows = await read(after, limit + 1); // L1
   const page = rows.slice(0, limit);
   const last = page.at(-1);

@@ -9,7 +9,7 @@ import { paramsOf, type RouteSpec } from "./route-spec.ts";
 
 const fx = useManagement();
 const nothing = {} as never;
-const ROUTES = managementRoutes({
+const ROUTES = await managementRoutes({
   ...{ kernel: nothing, cursors: nothing, tools: nothing, clock: nothing, places: nothing, reading: nothing },
   ...{ limits: SERVER_LIMITS, ports: { isGodEnabled: true } },
 });

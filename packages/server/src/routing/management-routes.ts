@@ -5,17 +5,16 @@ import { agentRoutes } from "../agents/agent-routes.ts";
 import { profileRoutes } from "../agents/profile-routes.ts";
 import { resetRoute } from "../agents/reset-route.ts";
 import { cardRoutes } from "../cards/card-routes.ts";
-import { godRoutes } from "../operate/god-routes.ts";
 import { observabilityRoutes } from "../operate/observability-routes.ts";
 import { projectRoutes } from "../projects/project-routes.ts";
-import { createTurnWaits } from "../turns/await-turn.ts";
 import { stateRoutes } from "../turns/state-routes.ts";
 import { toolCallRoutes } from "../turns/tool-call-routes.ts";
-import { uiActionRoutes } from "../turns/ui-action-routes.ts";
+import { createTurnWaits, type TurnWaits } from "../turns/turn-waits.ts";
+import { uiActionRoutes } from "../ui-actions/ui-action-routes.ts";
 import type { ManagementWorld } from "./management-world.ts";
 import type { RouteSpec } from "./route-spec.ts";
 
-export function managementRoutes(world: ManagementWorld): RouteSpec[] {
+export async function managementRoutes(world: ManagementWorld): Promise<RouteSpec[]> {
   const waits = createTurnWaits(world);
   return [
     ...projectRoutes(world),
@@ -28,6 +27,13 @@ export function managementRoutes(world: ManagementWorld): RouteSpec[] {
     ...toolCallRoutes(world, waits),
     ...uiActionRoutes(world, waits),
     ...observabilityRoutes(world),
-    ...godRoutes(world, waits),
+    ...(await interventionRoutes(world, waits)),
   ];
+}
+
+/** Loaded only where the operator has switched them on. */
+async function interventionRoutes(world: ManagementWorld, waits: TurnWaits): Promise<RouteSpec[]> {
+  if (world.ports.isGodEnabled !== true) return [];
+  const { godRoutes } = await import("../god/god-routes.ts");
+  return godRoutes(world, waits);
 }

@@ -2,21 +2,17 @@
 
 import type { Kernel } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
-import type { AgentPorts } from "../agent-ports.ts";
 import type { ReadingBudget } from "../http/reading-budget.ts";
 import type { ServerLimits } from "../http/server-limits.ts";
 import type { WaitingPlaces } from "../http/waiting-places.ts";
-import type { ProductPorts } from "../product-ports.ts";
-import type { ToolDocuments } from "../tools/tool-documents.ts";
+import type { ServerPorts, ToolDocuments } from "../ports.ts";
 import type { PageCursors } from "./page-cursor.ts";
 
 export interface ManagementWorld {
   readonly kernel: Kernel;
   readonly cursors: PageCursors;
   readonly tools: ToolDocuments;
-  /** Absent: this process knows no agents. */
-  readonly agents?: AgentPorts;
-  readonly ports: ProductPorts;
+  readonly ports: ServerPorts;
   readonly clock: Clock;
   readonly limits: ServerLimits;
   readonly places: WaitingPlaces;

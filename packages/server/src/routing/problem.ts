@@ -14,6 +14,7 @@ import {
   TesseraError,
   type TesseraErrorOptions,
 } from "@tessera/protocol";
+import { given } from "./query-values.ts";
 
 export interface Problem {
   readonly status: number;
@@ -94,7 +95,7 @@ export function problemOf(error: unknown, requestId: string): Problem {
       detail: message,
       error_code: code,
       error_message: message,
-      ...(detail === undefined ? {} : { error_detail: detail }),
+      ...given({ error_detail: detail }),
       request_id: requestId,
     },
   };

@@ -16,7 +16,7 @@ import type { RouteSpec } from "./route-spec.ts";
 
 export type ApiWorld = Omit<ManagementWorld & ExecutorWorld & EventWorld & HealthWorld, "places" | "reading">;
 
-export function allRoutes(options: ApiWorld): RouteSpec[] {
+export async function allRoutes(options: ApiWorld): Promise<RouteSpec[]> {
   const { limits } = options;
   const places = createWaitingPlaces(
     { all: limits.longPollsMax, perProject: limits.longPollsPerProjectMax, perKey: limits.longPollsPerKeyMax },
@@ -32,16 +32,16 @@ export function allRoutes(options: ApiWorld): RouteSpec[] {
     ...registryRoutes(world),
     ...turnRoutes(world),
     ...eventRoutes(world),
-    ...managementRoutes(world),
+    ...(await managementRoutes(world)),
   );
   return routes;
 }
 
 /** The table without a server. Its handlers must not be called: there is nothing behind them. */
-export function describeRoutes(): RouteSpec[] {
+export function describeRoutes(): Promise<RouteSpec[]> {
   const nothing = {} as never;
   return allRoutes({
-    ...{ kernel: nothing, cursors: nothing, tools: nothing, bells: nothing, feeds: nothing, clock: nothing },
+    ...{ kernel: nothing, cursors: nothing, tools: nothing, signals: nothing, feeds: nothing, clock: nothing },
     ports: { isGodEnabled: true },
     limits: SERVER_LIMITS,
     closing: new AbortController().signal,

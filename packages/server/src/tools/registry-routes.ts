@@ -20,13 +20,13 @@ import Type from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import type { ReadingBudget } from "../http/reading-budget.ts";
 import type { Upload } from "../http/upload.ts";
+import type { ParsedToolDocument, ToolDocuments } from "../ports.ts";
 import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
 import type { PageCursors } from "../routing/page-cursor.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
-import { refused, unknownProject } from "../routing/refusals.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
-import type { ParsedToolDocument, ToolDocuments } from "./tool-documents.ts";
 
 export interface RegistryWorld {
   readonly kernel: Pick<Kernel, "putTool" | "removeTool"> & {
@@ -63,20 +63,14 @@ export const Tool = named("Tool", "The definition of a tool of a project.", {
 const UploadAnswer = Type.Object({ tools: Type.Array(Tool), ignored: ignoredKeys });
 
 export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorld): RouteSpec[] {
-  async function projectOf(request: ApiRequest): Promise<string> {
-    const projectId = request.param("project");
-    if ((await kernel.reads.project(projectId)) === null) throw unknownProject(projectId);
-    return projectId;
-  }
-
   function parse(request: ApiRequest, projectId: string) {
     const { bytes, file } = uploadOf(request);
     const onCost = reading.open(request.key, projectId);
-    return tools.parse(bytes, { projectId, onCost, ...(file === undefined ? {} : { file }) });
+    return tools.parse(bytes, { projectId, onCost, file });
   }
 
   async function upload(request: ApiRequest): Promise<ApiAnswer> {
-    const projectId = await projectOf(request);
+    const projectId = await existingProject(kernel, request);
     const { definitions, ignored } = await parse(request, projectId);
     const stored: unknown[] = [];
     const changed: string[] = [];
@@ -96,7 +90,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
 
   /** G3 */
   async function put(request: ApiRequest): Promise<ApiAnswer> {
-    const projectId = await projectOf(request);
+    const projectId = await existingProject(kernel, request);
     const toolName = request.param("tool");
     const { definitions, ignored } = await parse(request, projectId);
     const [definition] = definitions;
@@ -112,7 +106,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
       const outcome = await kernel.putTool({
         ...definition,
         project_id: projectId,
-        ...(expected === undefined ? {} : { expected_digest: expected }),
+        expected_digest: expected,
       });
       if (outcome.outcome !== "rejected") {
         return {
@@ -130,7 +124,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
 
   async function list(request: ApiRequest): Promise<ApiAnswer> {
     const limit = limitOf(request.query.limit);
-    const projectId = await projectOf(request);
+    const projectId = await existingProject(kernel, request);
     const name = `tools/${projectId}`;
     const after = request.query.cursor === undefined ? "" : cursors.read(name, request.query.cursor);
     const rows = await kernel.reads.toolsAfter(projectId, after, limit + 1);
@@ -148,7 +142,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
     if (digest !== undefined && !DIGEST.test(digest)) {
       throw new BadRequest("digest must be 64 hexadecimal digits", { details: { field: "digest" } });
     }
-    const projectId = await projectOf(request);
+    const projectId = await existingProject(kernel, request);
     const toolName = request.param("tool");
     const row: Row | null =
       digest === undefined
@@ -160,7 +154,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
 
   async function remove(request: ApiRequest): Promise<ApiAnswer> {
     const toolName = request.param("tool");
-    const projectId = await projectOf(request);
+    const projectId = await existingProject(kernel, request);
     if (tools.isReservedName(toolName)) {
       throw new BadRequest(`${toolName} is a tool of Tessera's own`, { code: "reserved_name" });
     }

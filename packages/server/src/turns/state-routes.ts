@@ -19,10 +19,10 @@ import {
   Text,
   Time,
 } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import { answerPage, joinPlace, splitPlace } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given, idIn, idsIn, limitOf, textIn, timeIn, traceIdIn, wordIn } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";
 
 const HEADS = { max: 200, default: 50 };
@@ -110,7 +110,7 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
       plural: "heads",
       limit,
       placeOf: (row) => row.agent_id,
-      read: (after, count) => reads.heads(projectId, { ...filter, ...(after === null ? {} : { after }), limit: count }),
+      read: (after, count) => reads.heads(projectId, { ...filter, after, limit: count }),
     });
   }
 
@@ -133,7 +133,7 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
         const [started_at, step_id] = splitPlace(after ?? "");
         return reads.steps(projectId, filter, {
           ...{ order, limit: count },
-          ...(after === null ? {} : { after: { started_at, step_id } }),
+          after: after === undefined ? undefined : { started_at, step_id },
         });
       },
     });
@@ -252,8 +252,8 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   ];
 }
 
-function edgePlace(after: string | null): { readonly created_at: string; readonly edge_id: string } | undefined {
-  if (after === null) return undefined;
+function edgePlace(after: string | undefined): { readonly created_at: string; readonly edge_id: string } | undefined {
+  if (after === undefined) return undefined;
   const [created_at, edge_id] = splitPlace(after);
   return { created_at, edge_id };
 }

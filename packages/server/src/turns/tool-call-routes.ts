@@ -5,18 +5,18 @@
 //   C2. 200 says how it ended, also when the tool failed; 202 says that it has not ended yet, and where to look.
 //   C3. The same Idempotency-Key for another tool, other arguments or another channel is a conflict.
 
-import type { Row } from "@tessera/kernel";
+import { hasTurnEnded, type Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject, type JsonObject, NotFound } from "@tessera/protocol";
 import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { Anything, closed, Facts, Id, idQuery, named, orNull, Text } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { given } from "../routing/query-values.ts";
+import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
-import { hasEnded, type TurnWaits } from "./await-turn.ts";
 import { wholeTurn } from "./turn-document.ts";
+import type { TurnWaits } from "./turn-waits.ts";
 
 export const WAIT_SECONDS_MAX = 30;
 const KEY_CHARS_MAX = 256;
@@ -64,16 +64,10 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
     const { toolCalls } = ports;
     const idempotency_key = idempotencyKeyOf(request);
     const trace = inboundTrace(request);
-    const turn = await waits.forEnd({
-      project_id,
-      holder: request,
-      waitMs: wait_seconds * 1_000,
-      stopped: request.stopped(),
-      async commit() {
-        const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }), ...trace });
-        if (!asked.isNew) await requireSame(project_id, asked.agent_turn_id, order);
-        return asked.agent_turn_id; // C1
-      },
+    const turn = await waits.forEnd(request, wait_seconds, async () => {
+      const asked = await toolCalls.request({ ...order, ...given({ agent_id, idempotency_key }), ...trace });
+      if (!asked.isNew) await requireSame(project_id, asked.agent_turn_id, order);
+      return asked.agent_turn_id; // C1
     });
     return await answerOf(turn);
   }
@@ -93,7 +87,7 @@ export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits:
   async function answerOf(turn: Row): Promise<ApiAnswer> {
     const { agent_id } = turn;
     const agent_turn_id = String(turn.agent_turn_id);
-    if (!hasEnded(turn)) {
+    if (!hasTurnEnded(turn)) {
       const now = (await wholeTurn(kernel, String(turn.project_id), agent_turn_id)) as { readonly why?: string } | null;
       const why = now?.why ?? "it ended just now; look at the turn";
       return { status: 202, body: { agent_turn_id, agent_id, status: "waiting", why }, made: { turn: agent_turn_id } };

@@ -6,6 +6,7 @@
 
 import type { CardDocument, Kernel, Row } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
+import { given } from "../routing/query-values.ts";
 import { type Wait, waitOfCall, waitsOf, whyOpen } from "./wait-reasons.ts";
 
 export interface TurnReads {
@@ -129,7 +130,7 @@ function childDocument(child: Row, names: ReadonlyMap<string, string | null>): o
     agent_id: child.agent_id,
     agent_name: names.get(String(child.agent_id)) ?? null,
     status: child.turn_status,
-    ...(parent_tool_call_id === null ? {} : { tool_call_id: parent_tool_call_id }),
+    ...given({ tool_call_id: parent_tool_call_id ?? undefined }),
   };
 }
 

@@ -16,13 +16,13 @@ import {
   STACK_CHARS_MAX,
 } from "@tessera/protocol";
 import type { Static } from "typebox";
-import type { AgentPorts } from "../agent-ports.ts";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader } from "../http/request-body.ts";
+import type { ServerPorts } from "../ports.ts";
 import { idQuery, oneOf, pageQuery } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { PageCursors } from "../routing/page-cursor.ts";
-import { limitOf } from "../routing/query-values.ts";
+import { given, limitOf } from "../routing/query-values.ts";
 import { refused, unknownProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 import { contextsOf, type TurnReads, turnDocument, wholeTurn } from "./turn-document.ts";
@@ -45,8 +45,7 @@ export interface TurnWorld {
       Pick<Kernel["reads"], "project" | "turn" | "turns" | "boxCards" | "failuresOfTurn">;
   };
   readonly cursors: PageCursors;
-  /** Absent: this process knows no agents. */
-  readonly agents?: AgentPorts;
+  readonly ports: Pick<ServerPorts, "agents">;
 }
 
 const readTurn = bodyReader(TurnBody);
@@ -61,7 +60,8 @@ const FAILURES = { max: 100, default: 50 };
 const FAILURE_BYTES_MAX = 3 * STACK_CHARS_MAX;
 
 export function turnRoutes(world: TurnWorld): RouteSpec[] {
-  const { kernel, cursors, agents } = world;
+  const { kernel, cursors } = world;
+  const { agents } = world.ports;
 
   async function enqueue(request: ApiRequest): Promise<ApiAnswer> {
     const project_id = await projectOf(world, request);
@@ -70,11 +70,11 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       throw new BadRequest("give agent (a name) or agent_id, one of the two", { details: { field: "agent" } });
     }
     if (agents === undefined) throw errorOf("not_implemented", "this process serves no agents");
-    const idempotency_key = request.header("idempotency-key");
+    const idempotency_key = request.header("idempotency-key") ?? undefined;
     const { isNew, agent_turn_id, agent_id } = await agents.enqueue({
       project_id,
       ...order,
-      ...(idempotency_key === null ? {} : { idempotency_key }),
+      ...given({ idempotency_key }),
       ...inboundTrace(request),
     });
     const made = { turn: agent_turn_id };
@@ -131,14 +131,10 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
   ): Promise<Row[]> {
     const { status, agent_id, parent, limit } = wanted;
     const isDoing = status !== undefined && DOING.includes(status);
-    const filter = {
-      ...(status === undefined ? {} : { status: isDoing ? "active" : status }),
-      ...(agent_id === undefined ? {} : { agent_id }),
-      ...(parent === undefined ? {} : { parent_agent_turn_id: parent }),
-    };
+    const filter = { status: isDoing ? "active" : status, agent_id, parent_agent_turn_id: parent };
     const found: Row[] = [];
     for (let before = wanted.before; ; ) {
-      const rows = await kernel.reads.turns(projectId, { ...filter, ...(before === null ? {} : { before }), limit });
+      const rows = await kernel.reads.turns(projectId, { ...filter, before: before ?? undefined, limit });
       found.push(...rows.filter((row) => !isDoing || row.turn_status === status));
       if (rows.length < limit || found.length >= limit) return found;
       before = placeOf(rows.at(-1) ?? {});
@@ -158,7 +154,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
       placeOf: ({ failure_id }) => String(failure_id),
       read: (after, count) =>
         kernel.reads.failuresOfTurn(project_id, turnId, {
-          ...(after === null ? {} : { after: Number(after) }),
+          after: after === undefined ? undefined : Number(after),
           limit: count,
         }),
       show: ({ failure_id: _place, ...failure }) => failure,
@@ -168,10 +164,10 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
   async function stop(request: ApiRequest): Promise<ApiAnswer> {
     const { reason } = await readStop(request.body ?? {});
     const order = { project_id: request.param("project"), agent_turn_id: request.param("turn") };
-    const outcome = await kernel.stopTurn({ ...order, ...(reason === undefined ? {} : { reason }) });
+    const outcome = await kernel.stopTurn({ ...order, reason });
     if (outcome.outcome === "rejected") {
       if (outcome.code === "not_found") throw unknownTurn(order.agent_turn_id);
-      throw refused(outcome, outcome.status === undefined ? {} : { status: outcome.status });
+      throw refused(outcome, given({ status: outcome.status }));
     }
     return { status: 200, body: { agent_turn_id: order.agent_turn_id, status: "canceled", was: outcome.was } };
   }

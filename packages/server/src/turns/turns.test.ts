@@ -11,7 +11,7 @@ import {
 import { DatabaseError } from "@tessera/kernel";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
 import { type Answer, OTHER, PROJECT, type RequestOptions, useServer } from "../../test/fixture.ts";
-import type { AgentPorts, Server } from "../index.ts";
+import type { Agents, Server } from "../index.ts";
 
 const fx = useServer();
 const TURNS = `/projects/${PROJECT}/turns`;
@@ -38,7 +38,7 @@ function profile(name: string): AgentProfile {
   };
 }
 
-const agents: AgentPorts = {
+const agents: Agents = {
   async enqueue(order) {
     const { agent_turn_id, agent_id, outcome } = await enqueueAgentTurn(fx.kernel, fx.ids, order);
     return { agent_turn_id, agent_id, isNew: outcome === "accepted" };
@@ -62,7 +62,7 @@ const agents: AgentPorts = {
 
 beforeAll(async () => {
   await deployProfiles(fx.kernel, PROJECT, [profile("planner"), profile("reviewer"), profile("full")]);
-  server = await fx.another({ agents });
+  server = await fx.another({ ports: { agents } });
 });
 afterAll(() => server.close());
 

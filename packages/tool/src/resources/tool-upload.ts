@@ -10,8 +10,8 @@ import { readYaml } from "./yaml-gate.ts";
 export interface ToolUploadOptions {
   readonly projectId: string;
   /** The upload's name, for messages. */
-  readonly file?: string;
-  readonly envAllowList?: readonly string[];
+  readonly file?: string | undefined;
+  readonly envAllowList?: readonly string[] | undefined;
 }
 
 export interface ToolUpload {

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openProcess, type Process } from "../process/open-process.ts";
 import { openReadingThreads, type ReadingThreads } from "../reading/reading-threads.ts";
 import { awaitToolCall } from "../tools/call-tool.ts";
-import { productPorts } from "./product-ports.ts";
+import { portAdapters } from "./port-adapters.ts";
 
 const project_id = "default";
 const echo = defineTool({ name: "echo", effect: "read", handler: (_, input) => ({ said: input }) });
@@ -22,7 +22,7 @@ const boss = defineAgent({
 const clerk = defineAgent({ name: "clerk", model: script });
 
 let process: Process;
-let ports: ReturnType<typeof productPorts>;
+let ports: ReturnType<typeof portAdapters>;
 let reading: ReadingThreads;
 
 beforeAll(async () => {
@@ -33,7 +33,7 @@ beforeAll(async () => {
     roles: ["kernel", "worker", "pmo", "tools"],
   });
   reading = openReadingThreads(process.node.clock);
-  ports = productPorts({ node: process.node, reading });
+  ports = portAdapters({ node: process.node, reading });
 });
 afterAll(async () => {
   await reading.close();
@@ -42,10 +42,10 @@ afterAll(async () => {
 
 const result = (turn: string) => awaitToolCall(process.node, project_id, turn, { waitMs: 20_000 });
 
-describe("a tool call asked for by hand", () => {
+describe("a tool call without an agent", () => {
   const order = { project_id, tool_name: "echo", arguments: { a: 1 } };
 
-  it("is a turn that whoever has the role works on", async () => {
+  it("is a turn that any process with the role works on", async () => {
     const { agent_turn_id, isNew } = await ports.toolCalls.request(order);
     expect(isNew).toBe(true);
     expect(await result(agent_turn_id)).toMatchObject({ status: "success", result: { said: { a: 1 } } });

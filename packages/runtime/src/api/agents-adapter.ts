@@ -1,11 +1,11 @@
-// What the API asks of agents, answered by the agent package (server and agent do not know each other).
+// The adapter of the server's port `Agents`: turns of agents and `ctx.runtime`, as the agent package has them.
 
 import { createAgentRuntime, enqueueAgentTurn, traceEnqueue } from "@tessera/agent";
-import type { AgentPorts } from "@tessera/server";
+import type { Agents } from "@tessera/server";
 import type { AgentEvent, AgentToolRuntime } from "@tessera/tool";
 import type { Node } from "../process/open-node.ts";
 
-export function agentPorts({ kernel, clock, ids }: Pick<Node, "kernel" | "clock" | "ids">): AgentPorts {
+export function agentsAdapter({ kernel, clock, ids }: Pick<Node, "kernel" | "clock" | "ids">): Agents {
   return {
     async enqueue(order) {
       const agent_name = order.agent ?? order.agent_id ?? "";
@@ -26,7 +26,7 @@ export function agentPorts({ kernel, clock, ids }: Pick<Node, "kernel" | "clock"
 
 function callRuntime(
   runtime: AgentToolRuntime,
-  operation: Parameters<AgentPorts["runtime"]>[1],
+  operation: Parameters<Agents["runtime"]>[1],
   target: string,
   event: AgentEvent,
   options: Readonly<Record<string, unknown>>,

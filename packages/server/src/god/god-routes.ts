@@ -1,21 +1,22 @@
-// God: an administrator acts in an agent's name, or ends its turn by hand. Only where the operator has switched it on.
+// God: an administrator acts in an agent's name, or ends its turn. Only where the operator has switched it on.
 //
-//   G1. Without the switch these routes do not exist: they are answered like any unknown path.
-//   G2. Both go the ways that agents go (a committed call, a stop); nothing is written past the kernel's functions.
+//   G1. Without the switch this module is not loaded, and these routes do not exist: they are answered like any unknown path.
+//   G2. Both use what agents use (a committed call, a stop); nothing is written past the kernel's functions.
 //   G3. A call that takes longer than it was given is answered 400 `tool_timeout`, one whose server closes meanwhile 503
 //       `shutting_down`; it goes on and is found by its turn.
 
+import { hasTurnEnded } from "@tessera/kernel";
 import { CHANNEL_DEFAULT, errorOf, NotFound, ProtocolViolation } from "@tessera/protocol";
 import Type from "typebox";
 import { type InboundTrace, inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { closed, Facts, Id, idQuery, oneOf, orNull, Text } from "../routing/api-schemas.ts";
-import { existingProject } from "../routing/existing-project.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
-import { refused } from "../routing/refusals.ts";
+import { given } from "../routing/query-values.ts";
+import { existingProject, refused } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, type RouteSpec } from "../routing/route-spec.ts";
-import { hasEnded, type TurnWaits } from "../turns/await-turn.ts";
+import type { TurnWaits } from "../turns/turn-waits.ts";
 
 const INTERNAL_TOOLS = ["delegate_async", "launch_principal", "ask_expert", "fork_join", "provision_agent"];
 const TIMEOUT_SECONDS = { min: 1, max: 600, default: 180 };
@@ -52,7 +53,6 @@ const readCall = bodyReader(CallWanted);
 const readStop = bodyReader(StopWanted);
 
 export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {
-  if (ports.isGodEnabled !== true) return []; // G1
   const { reads } = kernel;
 
   async function call(request: ApiRequest): Promise<ApiAnswer> {
@@ -74,17 +74,13 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
     const after_execution = wanted.after_execution === "terminate" ? "terminate" : "suspend";
     const trace = traceOf(request, trace_id);
     const order = { project_id, channel_id, caller_agent_id, tool_name, arguments: args, after_execution } as const;
-    const stopped = request.stopped();
-    const turn = await waits.forEnd({
-      project_id,
-      holder: request,
-      waitMs: timeout_seconds * 1_000,
-      stopped,
-      commit: async () => (await toolCalls.requestInternal({ ...order, ...trace })).agent_turn_id,
-    });
+    const commit = async () => (await toolCalls.requestInternal({ ...order, ...trace })).agent_turn_id;
+    const turn = await waits.forEnd(request, timeout_seconds, commit);
     const agent_turn_id = String(turn.agent_turn_id);
-    if (!hasEnded(turn)) {
-      const late = stopped.aborted ? closing(agent_turn_id) : tooLate(tool_name, timeout_seconds, agent_turn_id);
+    if (!hasTurnEnded(turn)) {
+      const late = request.stopped().aborted
+        ? closing(agent_turn_id)
+        : tooLate(tool_name, timeout_seconds, agent_turn_id);
       throw new PartlyDone(late, { turn: agent_turn_id }); // G3
     }
     return await answerOf(project_id, agent_turn_id);
@@ -115,7 +111,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
       throw notOf(agent_turn_id, "channel_id", channel_id);
     const outcome = await kernel.stopTurn({ project_id, agent_turn_id, reason });
     if (outcome.outcome === "rejected") {
-      throw refused(outcome, outcome.status === undefined ? {} : { status: outcome.status });
+      throw refused(outcome, given({ status: outcome.status }));
     }
     return { status: 200, body: { status: "ok" }, made: { turn: agent_turn_id } };
   }

@@ -1,15 +1,13 @@
 // Identity in the body of a report: a v1r3 peer repeats the ids of its call there (docs/protocol/headers.md#v1r3-and-v1r4).
+// Loaded with the first report that has some.
 //
 //   V1. A call that was sent as v1r3 may be reported with them, if each equals the call's own.
 //   V2. A call that was sent as v1r4 may not: its identity is in the path, and a second one could only differ.
 //   V3. The answer is the kernel's: the report goes there as one that it must refuse, so that a forged capability is still
-//       told first, and the refusal is noted like every other.
+//       reported first, and the refusal is noted like every other.
 
 import type { Row } from "@tessera/kernel/ports";
 import { CONTROL_FIELDS, type ControlField, parseSubject } from "@tessera/protocol";
-
-/** A message type that no report may have: l0 answers `protocol_violation` (V3). */
-export const REFUSED_MESSAGE_TYPE = "refused";
 
 const COLUMN_OF: Partial<Record<ControlField, string>> = {
   project_id: "project_id",
@@ -25,14 +23,9 @@ const COLUMN_OF: Partial<Record<ControlField, string>> = {
   recursion_depth: "recursion_depth",
 };
 
-/** Names of identity fields that the body holds. */
-export function identityFieldsOf(body: Readonly<Record<string, unknown>>): ControlField[] {
-  return CONTROL_FIELDS.filter((field) => Object.hasOwn(body, field));
-}
-
-/** Those of them that this call's report may not hold, or not with this value. */
+/** Identity fields of the body that this call's report may not hold, or not with this value. */
 export function refusedIdentity(call: Row, body: Readonly<Record<string, unknown>>): ControlField[] {
-  const fields = identityFieldsOf(body);
+  const fields = CONTROL_FIELDS.filter((field) => Object.hasOwn(body, field));
   if (parseSubject(String(call.target_subject))?.version !== "v1r3") return fields; // V2
   return fields.filter((field) => {
     const column = COLUMN_OF[field];
