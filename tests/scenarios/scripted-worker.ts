@@ -8,7 +8,6 @@
 
 import {
   type CallDraft,
-  type JsonObject,
   type Kernel,
   type LocalCall,
   listenForWork,
@@ -17,7 +16,7 @@ import {
   type TurnHold,
 } from "@tessera/kernel";
 import type { Bus, Clock, Ids, Subscription, Timer } from "@tessera/kernel/ports";
-import { HEADERS } from "@tessera/protocol";
+import { HEADERS, type ReadonlyJsonObject } from "@tessera/protocol";
 import type { EffectLedger } from "./effect-ledger.ts";
 import { draftOf, type PlannedStep, type ScriptedArguments, stepId, WORKER_TARGET } from "./turn-plan.ts";
 
@@ -308,7 +307,9 @@ export class ScriptedWorker {
   }
 }
 
-type LocalPart = Pick<LocalCall, "tool_call_id" | "effect" | "mode" | "attempt"> & { readonly arguments: JsonObject };
+type LocalPart = Pick<LocalCall, "tool_call_id" | "effect" | "mode" | "attempt"> & {
+  readonly arguments: ReadonlyJsonObject;
+};
 
 function localCall(draft: CallDraft): LocalPart {
   return {

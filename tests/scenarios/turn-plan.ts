@@ -1,7 +1,8 @@
 // What a scripted turn does: its steps, and the calls of each. The plan travels in the turn's metadata, so that any
 // worker in any process can take the turn on, and every id follows from it, so that a step is never made twice.
 
-import type { CallDraft, Effect, JsonObject, Kernel } from "@tessera/kernel";
+import type { CallDraft, Effect, Kernel } from "@tessera/kernel";
+import type { ReadonlyJsonObject } from "@tessera/protocol";
 
 type Behaviour =
   /** Acts, then reports its result. */
@@ -42,7 +43,7 @@ export interface PlannedTurn {
 }
 
 /** The arguments of every scripted call. */
-export interface ScriptedArguments extends JsonObject {
+export interface ScriptedArguments extends ReadonlyJsonObject {
   readonly behave: Behaviour;
   readonly work_ms: number;
 }
@@ -105,7 +106,7 @@ export async function enqueuePlanned(kernel: Kernel, project: string, turn: Plan
     project_id: project,
     agent_id: turn.agent_id,
     agent_turn_id: turn.agent_turn_id,
-    metadata: { steps: turn.steps as unknown as JsonObject[] },
+    metadata: { steps: turn.steps as unknown as ReadonlyJsonObject[] },
     context_cards: [
       { card_id: `${turn.agent_turn_id}_task`, type: "task.instruction", content: { text: "follow the plan" } },
     ],

@@ -19,7 +19,7 @@ export function agentIdOf(projectId: string, agentName: string, instanceKey: str
 }
 
 /** Metadata of the roster row. */
-export interface InstanceMetadata {
+export type InstanceMetadata = {
   readonly agent_name: string;
   readonly instance_key: string;
   readonly owner_agent?: string;
@@ -30,4 +30,4 @@ export interface InstanceMetadata {
   readonly workdir?: SharedWorkdir;
   /** Inactive because its agent went out of its bundle: where the agent comes back, so does the instance. */
   readonly is_withdrawn?: true;
-}
+};

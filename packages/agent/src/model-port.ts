@@ -28,20 +28,20 @@ export interface ModelCall {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export interface ModelToolCall {
+export type ModelToolCall = {
   readonly id?: string;
   readonly name: string;
   /** JSON text as the model wrote it, or the value its client read. Not checked here: planCalls does. */
   readonly arguments: unknown;
-}
+};
 
-export interface ModelUsage {
+export type ModelUsage = {
   readonly input_tokens?: number;
   readonly output_tokens?: number;
   readonly total_tokens?: number;
-}
+};
 
-export interface ModelAnswer {
+export type ModelAnswer = {
   readonly text: string;
   readonly reasoning?: string;
   readonly tool_calls: readonly ModelToolCall[];
@@ -51,7 +51,7 @@ export interface ModelAnswer {
   readonly response_cost?: number;
   readonly provider: string;
   readonly model: string;
-}
+};
 
 export type ModelChunk =
   | { readonly type: "content"; readonly text: string }

@@ -4,12 +4,19 @@
 //   P1. One shape for a Goondan Agent (with its Model and Swarm) and a CommonGround profile.
 //   P2. No secret is in it: a key is named by its environment variable and read when the model is called.
 
-import type { DelegationPolicy, JsonObject, JsonValue, ToolDelegationPolicy } from "@tessera/protocol";
+import {
+  type DelegationPolicy,
+  isJsonObject,
+  type JsonObject,
+  type JsonValue,
+  type ReadonlyJsonObject,
+  type ToolDelegationPolicy,
+} from "@tessera/protocol";
 
 /** `value`, or where to find it. The second form is the only one for secrets. */
 export type ValueSource = { readonly value: string } | { readonly valueFrom: { readonly env: string } };
 
-export interface ModelSpec {
+export type ModelSpec = {
   /** openai, anthropic, google, openai-compatible or scripted. */
   readonly provider: string;
   readonly model: string;
@@ -20,24 +27,24 @@ export interface ModelSpec {
   readonly options?: JsonObject;
   /** temperature, maxTokens, topP, … */
   readonly params?: JsonObject;
-}
+};
 
-export interface SwarmMembership {
+export type SwarmMembership = {
   readonly name: string;
   readonly entry_agent: string;
   /** Names of all agents of the swarm, the entry included. */
   readonly agents: readonly string[];
-}
+};
 
 /** What an instance remembers of its earlier turns, in a request to its model. */
-export interface MemoryPolicy {
+export type MemoryPolicy = {
   /** 0: nothing. */
   readonly turns: number;
   readonly characters: number;
-}
+};
 
 /** `content.data` of a `sys.profile` card. */
-export interface AgentProfile {
+export type AgentProfile = {
   readonly schema_version: 1;
   readonly name: string;
   readonly description: string;
@@ -71,6 +78,13 @@ export interface AgentProfile {
     readonly on_error?: "fail" | "skip";
   }[];
   readonly swarm: SwarmMembership | null;
+};
+
+/** The profile in the content of its card, which deploy-profiles.ts wrote; null: there is none. */
+export function profileOfCard(content: ReadonlyJsonObject | undefined): AgentProfile | null {
+  const data = content?.data;
+  const isProfile: boolean = isJsonObject(data);
+  return isProfile ? (data as AgentProfile) : null;
 }
 
 /** About 50,000 tokens: a long conversation, and room beside it in every current model. */

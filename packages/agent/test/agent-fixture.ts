@@ -175,7 +175,7 @@ export class AgentFixture {
   }
 
   async tool(tool: Parameters<typeof defineTool>[0]): Promise<void> {
-    await this.register(defineTool(tool as never) as unknown as RegisteredTool);
+    await this.register(defineTool(tool as never) as RegisteredTool);
   }
 
   async register(defined: RegisteredTool): Promise<void> {
@@ -300,7 +300,7 @@ export class AgentFixture {
       { what: `turn ${turnId} to end; warnings: ${this.warnings}`, timeoutMs },
     );
     const [deliverable] = await this.kernel.reads.cards(this.project, [String(turn.deliverable_card_id)]);
-    return { ...turn, deliverable: deliverable?.content } as unknown as EndedTurn;
+    return { ...turn, deliverable: deliverable?.content } as EndedTurn;
   }
 
   async cards(turnId: string): Promise<CardDocument[]> {

@@ -26,7 +26,7 @@ export type * from "./moves/outcomes.ts";
 export type { ProfileRecord } from "./moves/profile-port.ts";
 export {
   type AgentRecord,
-  type ToolDefinition,
+  type ToolRecord,
   toolDigest,
 } from "./moves/registry-port.ts";
 export * from "./ports.ts";

@@ -5,8 +5,6 @@ import { openMemoryBus } from "@tessera/engines/memory-bus";
 import {
   type Bus,
   type CardDocument,
-  type Json,
-  type JsonObject,
   type Kernel,
   migrate,
   openKernel,
@@ -14,7 +12,7 @@ import {
   SCHEMA_DIGEST,
   verifyStore,
 } from "@tessera/kernel";
-import type { ResultStatus, ToolResultContent } from "@tessera/protocol";
+import type { ReadonlyJson, ReadonlyJsonObject, ResultStatus, ToolResultContent } from "@tessera/protocol";
 import { createTestDatabases, SeededIds, type TestDatabase, VirtualClock, waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "vitest";
 import { type Pmo, type PmoOptions, startPmo } from "../src/index.ts";
@@ -40,7 +38,7 @@ export interface KillPlan {
 
 export interface ChildEnd {
   readonly status?: ResultStatus;
-  readonly content?: JsonObject;
+  readonly content?: ReadonlyJsonObject;
 }
 
 export class PmoFixture {
@@ -134,7 +132,7 @@ export class PmoFixture {
   }
 
   /** A profile with its document; agents of it may delegate as `policy` says. */
-  async profile(name: string, rest: { tags?: string[]; policy?: Json } = {}): Promise<string> {
+  async profile(name: string, rest: { tags?: string[]; policy?: ReadonlyJson } = {}): Promise<string> {
     const profile_box_id = this.ids.mint("box");
     const card_id = this.ids.mint("card");
     const { tags = [], policy = null } = rest;
@@ -199,7 +197,7 @@ export class PmoFixture {
         {
           tool_call_id,
           tool_name: tool,
-          arguments: args as JsonObject,
+          arguments: args as ReadonlyJsonObject,
           target_subject: rest.subject ?? `cg.v1r4.${PROJECT}.public.cmd.sys.pmo.internal.${tool}`,
           author_id: tool === "fork_join" ? "sys.pmo.batch_manager" : "sys.pmo",
           effect: "idempotent",
@@ -234,7 +232,7 @@ export class PmoFixture {
       },
       { what: `a result of ${callId}` },
     );
-    return card.content as unknown as ToolResultContent;
+    return card.content as ToolResultContent;
   }
 
   batchOf(turn: CallerTurn) {

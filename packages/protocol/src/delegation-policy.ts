@@ -8,20 +8,20 @@
 
 import { isJsonObject, type JsonObject } from "./json/json-value.ts";
 
-export interface DelegationPolicy {
+export type DelegationPolicy = {
   readonly target_tags: readonly string[];
   /** Null: any profile; an empty list: none. */
   readonly target_profiles: readonly string[] | null;
-}
+};
 
 /** What of ctx.runtime reaches another agent. */
 export const DELEGATED_OPERATIONS = ["request", "send", "spawn"] as const;
 export type DelegatedOperation = (typeof DELEGATED_OPERATIONS)[number];
 
-export interface ToolDelegationPolicy extends DelegationPolicy {
+export type ToolDelegationPolicy = DelegationPolicy & {
   /** Null: all of them; an empty list: none. */
   readonly operations: readonly DelegatedOperation[] | null;
-}
+};
 
 export interface PolicyTarget {
   readonly name: string;

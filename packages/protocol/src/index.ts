@@ -138,7 +138,15 @@ export {
 } from "./ids.ts";
 export { decodeJsonMessage, gateJson, type JsonGateOptions, parseJson } from "./json/json-gate.ts";
 export { type JsonRefusalKind, jsonPointer } from "./json/json-refusal.ts";
-export { emptyJsonObject, isJsonObject, type JsonObject, type JsonScalar, type JsonValue } from "./json/json-value.ts";
+export {
+  emptyJsonObject,
+  isJsonObject,
+  type JsonObject,
+  type JsonScalar,
+  type JsonValue,
+  type ReadonlyJson,
+  type ReadonlyJsonObject,
+} from "./json/json-value.ts";
 export {
   ACTOR_ID_CHARS_MAX,
   ACTOR_ID_PATTERN,
@@ -365,5 +373,6 @@ export {
 } from "./status.ts";
 export { nearestNames, nearName, unknownField } from "./text/nearest-names.ts";
 export { visibleLine, visibleText } from "./text/visible-text.ts";
+export type { ToolDefinition, ToolOptions } from "./tool-definition.ts";
 export { WIRE_SCHEMAS, type WireSchemaDocument, type WireSchemaName } from "./wire-schema/wire-schema.ts";
 export type { JsonSchema } from "./wire-schema/wire-schema-parts.ts";

@@ -1,7 +1,7 @@
 // What the API asks of the product besides the kernel: the server knows neither agents nor how their documents are read. The
 // adapters are packages/runtime/src/api/port-adapters.ts. A route whose port is absent answers 501.
 
-import type { OpenedCall, Row, ToolDefinition, VerifyReport } from "@tessera/kernel";
+import type { OpenedCall, Row, ToolRecord, VerifyReport } from "@tessera/kernel";
 import type { ToolDelegationPolicy } from "@tessera/protocol";
 import type { InboundTrace } from "./http/inbound-trace.ts";
 
@@ -67,7 +67,7 @@ export interface ToolDocuments {
 }
 
 export interface ParsedToolDocument {
-  readonly definitions: readonly Omit<ToolDefinition, "project_id">[];
+  readonly definitions: readonly Omit<ToolRecord, "project_id">[];
   /** Keys of the document that have no meaning here, for the uploader to see. */
   readonly ignored: readonly unknown[];
 }

@@ -1,3 +1,4 @@
+import type { JsonValue } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { ToolDefinition, ToolOptions } from "./definition.ts";
 import { toolPolicy } from "./policy.ts";
@@ -73,15 +74,15 @@ describe("a tool's policy", () => {
   });
 
   it("takes stored nonsense for absent", () => {
-    const options = {
+    const options: Record<string, JsonValue> = {
       placement: "moon",
       effect: "twice",
       retry: { max_attempts: "many", backoff: -1 },
       timeoutMs: "10s",
       errorMessageLimit: 0,
       reconcile: "yes",
-    } as unknown as ToolOptions;
-    expect(toolPolicy(definition(options))).toEqual(toolPolicy(definition({})));
+    };
+    expect(toolPolicy(definition(options as ToolOptions))).toEqual(toolPolicy(definition({})));
   });
 
   it("names the resource of a name without parts by its target, or by itself where the target differs per call", () => {

@@ -4,7 +4,6 @@
 //       other turn may call the project's tools and no internal one.
 //   M2. The deliverable is the result, word for word; the turn's status is the result's.
 
-import type { JsonObject } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
 import { callOf, drivenProfile, type TurnDriver } from "../loop/turn-driver.ts";
 import type { Turn } from "../loop/worker-context.ts";
@@ -23,7 +22,7 @@ export const ONE_CALL: TurnDriver = {
     const content = results[0]?.content;
     if (content === undefined) return null;
     const { status, result, error } = content;
-    return { status, content: { data: { status, result, error } } as unknown as JsonObject, error }; // M2
+    return { status, content: { data: { status, result, error } }, error }; // M2
   },
 };
 

@@ -9,8 +9,8 @@
 //       the agent's profile and id, from where the PMO reads whose policy and whose property count.
 
 import { createHash } from "node:crypto";
-import type { EnqueueOutcome, Ids, JsonObject, Kernel } from "@tessera/kernel";
-import { type AfterExecution, type ErrorCode, errorOf, gateJson } from "@tessera/protocol";
+import type { EnqueueOutcome, Ids, Kernel } from "@tessera/kernel";
+import { type AfterExecution, type ErrorCode, errorOf, gateJson, type ReadonlyJsonObject } from "@tessera/protocol";
 import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
 import { enqueueRootTurn } from "../deploy/enqueue-root-turn.ts";
 import { TOOL_CALLER_TARGET } from "../profile.ts";
@@ -120,8 +120,11 @@ export async function requestInternalCall(
 }
 
 /** Q1 */
-function toolCall(request: { readonly tool_name: string; readonly arguments: unknown }): JsonObject {
-  return { name: gateJson(request.tool_name), arguments: gateJson(request.arguments ?? {}) } as unknown as JsonObject;
+function toolCall(request: { readonly tool_name: string; readonly arguments: unknown }): ReadonlyJsonObject {
+  return {
+    name: gateJson(request.tool_name),
+    arguments: gateJson(request.arguments ?? {}),
+  };
 }
 
 async function putCaller(kernel: RequestKernel, project_id: string, agent_id: string): Promise<void> {

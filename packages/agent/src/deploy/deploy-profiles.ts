@@ -79,10 +79,12 @@ async function deployProfile(
 ): Promise<DeployedProfile> {
   const { name, worker_target, tags, description } = profile;
   const { card_id, box_id } = idsOf(project_id, profile);
-  const data = profile as unknown as JsonObject;
   const before = await kernel.reads.profile(project_id, name);
   const author_id = AUTHOR;
-  requireTaken(await kernel.putCard({ project_id, card_id, type: "sys.profile", author_id, content: { data } }), name);
+  requireTaken(
+    await kernel.putCard({ project_id, card_id, type: "sys.profile", author_id, content: { data: profile } }),
+    name,
+  );
   requireTaken(await kernel.putBox({ project_id, box_id, card_ids: [card_id] }), name);
   const expected = expectedBoxId === undefined ? {} : { expected_profile_box_id: expectedBoxId };
   const record = { project_id, name, profile_box_id: box_id, worker_target, tags, description, ...expected };

@@ -124,7 +124,7 @@ it("an extension without a configuration is registered without one, so that what
   }));
   fx.script = () => ({ text: "done" });
   await fx.worker({ extensions: host(...modules) });
-  const extensions = [{ name: "first" }, { name: "second", config: null }] as unknown as AgentProfile["extensions"];
+  const extensions = [{ name: "first" }, { name: "second", config: null }] as AgentProfile["extensions"];
   await fx.ended(await fx.enqueue(await fx.agent({ extensions }), "go"));
   expect(given).toEqual(["by default", "by default"]);
 });

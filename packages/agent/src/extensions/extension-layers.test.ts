@@ -483,7 +483,7 @@ describe("the turn", () => {
 /** What the model read of the only call. */
 function toolMessage(): unknown {
   const message = fx.modelCalls[1]?.messages.findLast(({ role }) => role === "tool");
-  const [part] = (message?.content ?? []) as unknown as { output: unknown }[];
+  const [part] = (message?.content ?? []) as { output: unknown }[];
   return part?.output;
 }
 

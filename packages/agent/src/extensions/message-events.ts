@@ -133,7 +133,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     return documentOf({
       card_id,
       type: MESSAGE_EVENT,
-      content: { data: stored as unknown as JsonObject },
+      content: { data: stored as JsonObject },
       metadata: { extension },
     });
   }
@@ -219,7 +219,7 @@ function writtenMessage(given: unknown): WrittenMessage {
   const isId = typeof id === "string" && id !== "" && id.length <= ID_CHARS_MAX;
   // As JSON says it: a field that is undefined is none, a date is text.
   const plain: unknown = JSON.parse(JSON.stringify({ ...(isId ? { id } : {}), data, metadata: metadata ?? {} }));
-  const written = gateJson(plain, { bytesMax: MESSAGE_BYTES_MAX }) as unknown as WrittenMessage;
+  const written = gateJson(plain, { bytesMax: MESSAGE_BYTES_MAX }) as WrittenMessage;
   if (shownMessage(written.data) === null) throw errorOf("bad_request", "a message has text, calls or results");
   return written;
 }

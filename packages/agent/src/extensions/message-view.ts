@@ -78,7 +78,7 @@ function messageOf({ id, card, message, written }: IdentifiedMessage, self: stri
     };
   }
   if (card.type === "agent.answer") return answered(id, card, createdAt, self);
-  const data = structuredClone(message) as unknown as CoreMessage;
+  const data = structuredClone(message) as CoreMessage;
   return { id, data, metadata: {}, createdAt, source: sourceOf(card, message) };
 }
 

@@ -80,7 +80,7 @@ export async function registerExtension(
         if (owner !== undefined) {
           throw errorOf("conflict", `tool ${tool.name} is registered already, by extension ${owner}`);
         }
-        tools.set(tool.name, tool as unknown as RegisteredTool);
+        tools.set(tool.name, tool as RegisteredTool);
       },
     },
     state: ownApi({

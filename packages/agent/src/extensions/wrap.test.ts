@@ -13,7 +13,7 @@ const MS_MAX = CALL_DEADLINE_MARGIN_MS / 2;
 const order = {
   ...{ tool_call_id: "tc_1", tool_name: "pay", arguments: {}, effect: "once", after_execution: "suspend" },
   ...{ attempt: 1, mode: "run" },
-} as unknown as LocalCallOrder;
+} as LocalCallOrder;
 
 async function called(layers: number, msOfEach: number) {
   const clock = new VirtualClock();

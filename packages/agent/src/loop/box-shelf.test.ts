@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { createBoxShelf, type PlacedCard } from "./box-shelf.ts";
 
-const card = (pos: number, name = "a", text = "hello"): PlacedCard =>
-  ({ card_id: `${name}_${pos}`, pos, content: { text } }) as unknown as PlacedCard;
+const card = (pos: number, name = "a", text = "hello"): PlacedCard => ({
+  ...{ card_id: `${name}_${pos}`, pos, content: { text }, project_id: "p", type: "agent.thought", author_id: "a" },
+  ...{ metadata: {}, tool_calls: null, tool_call_id: null, created_at: "2026-01-01T00:00:00.000Z" },
+});
 const cards = (count: number, name?: string) => Array.from({ length: count }, (_, pos) => card(pos, name));
 
 /** A store of boxes, and from where each was read. */

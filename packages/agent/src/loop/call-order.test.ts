@@ -259,7 +259,7 @@ describe("a worker that dies", () => {
       ...fx.kernel,
       reads: fx.kernel.reads,
       ...Object.fromEntries([...new Set(COMMITS)].map((name) => [name, dying(name)])),
-    } as unknown as Kernel;
+    } as Kernel;
     const { agent, worker, worker_target } = await start({}, { kernel });
     const turn = await fx.enqueue(agent, "go");
     await fx.until(() => hasDied, "the worker to die");

@@ -11,7 +11,7 @@
 //   O6. The message is one step of its turn, however many calls it has. A result that ends the turn ends it: the calls behind
 //       it are not made.
 
-import { type CardDocument, type JsonObject as StoredObject, shownTime } from "@tessera/kernel";
+import { type CardDocument, shownTime } from "@tessera/kernel";
 import {
   ARGUMENTS_BYTES_MAX,
   CALLS_PER_STEP_MAX,
@@ -20,6 +20,7 @@ import {
   isId,
   isJsonObject,
   type JsonObject,
+  type ReadonlyJsonObject,
 } from "@tessera/protocol";
 import type { ModelAnswer, ModelToolCall } from "../model-port.ts";
 import type { TurnSession } from "./turn-session.ts";
@@ -131,16 +132,16 @@ function dataOf(answer: ModelAnswer, offered: ReadonlySet<string>): JsonObject {
   return { ...said, calls, dropped: answer.tool_calls.length - calls.length };
 }
 
-function readOrder(content: StoredObject): Order {
+function readOrder(content: ReadonlyJsonObject): Order {
   const data = isJsonObject(content.data) ? content.data : {};
   const { calls, dropped, ...said } = data;
   return {
     calls: (Array.isArray(calls) ? calls : []).filter(isJsonObject).map(({ is_offered, ...call }) => ({
-      call: call as unknown as ModelToolCall,
+      call: call as ModelToolCall,
       isOffered: is_offered !== false,
     })),
     dropped: typeof dropped === "number" ? dropped : 0,
-    said: said as unknown as Order["said"],
+    said: said as Order["said"],
   };
 }
 

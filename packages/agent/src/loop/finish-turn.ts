@@ -6,11 +6,13 @@
 //       (docs/protocol/cards.md#fallback-deliverable).
 //   F3. A deliverable that the store refuses is replaced by one that says so: no turn stays open because of what was said in it.
 
-import type { CardDraft, Json, JsonObject } from "@tessera/kernel";
+import type { CardDraft } from "@tessera/kernel";
 import {
   type ErrorCode,
   errorOf,
   gateJson,
+  type ReadonlyJson,
+  type ReadonlyJsonObject,
   type ResultStatus,
   type TesseraError,
   type ToolResultContent,
@@ -35,7 +37,7 @@ export interface Ending {
   readonly thought?: ModelAnswer;
   /** The card of the thought is written already. */
   isThoughtKept?: boolean;
-  readonly content: JsonObject;
+  readonly content: ReadonlyJsonObject;
   readonly error_code?: string;
   readonly error_message?: string;
 }
@@ -168,7 +170,7 @@ export function thoughtCard({ ids }: Pick<WorkerContext, "ids">, thought: ModelA
   return { card_id, type: "agent.thought", content: { text: thought.text }, step_id, metadata: usageOf(thought) };
 }
 
-function usageOf({ provider, model, finish_reason, usage, response_cost }: ModelAnswer): JsonObject {
+function usageOf({ provider, model, finish_reason, usage, response_cost }: ModelAnswer): ReadonlyJsonObject {
   return {
     provider,
     model,
@@ -186,7 +188,7 @@ function fallback(facts: {
   readonly reason: string;
   readonly results: number;
   readonly session?: TurnSession;
-}): JsonObject {
+}): ReadonlyJsonObject {
   const thoughts = facts.session?.cards.filter((card) => card.type === "agent.thought") ?? [];
   const last = thoughts.at(-1)?.content.text;
   const isPartial = facts.status !== "success";
@@ -214,9 +216,9 @@ function fallback(facts: {
 }
 
 /** What a card can hold: results of a step may be large together, though each fits alone. */
-function fitting(output: unknown): Json {
+function fitting(output: unknown): ReadonlyJson {
   try {
-    return gateJson(output ?? null, { bytesMax: OUTPUT_BYTES_MAX }) as unknown as Json;
+    return gateJson(output ?? null, { bytesMax: OUTPUT_BYTES_MAX });
   } catch {
     return "too large for a deliverable; see the tool.result cards of this turn";
   }

@@ -24,7 +24,7 @@ export function lastStepOf(cards: readonly CardDocument[]): LastStep {
     .toSorted((a, b) => order.indexOf(a.tool_call_id ?? "") - order.indexOf(b.tool_call_id ?? ""))
     .map((card) => ({
       tool_name: String(card.metadata.function_name ?? ""),
-      content: card.content as unknown as ToolResultContent,
+      content: card.content as ToolResultContent,
     }));
   const ends = results.some(
     ({ content }) =>

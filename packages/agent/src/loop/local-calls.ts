@@ -16,17 +16,11 @@
 //       so are the results of the calls beside it. The worker's name that the call was taken under counts: a worker that goes
 //       on under another one has lost it.
 
-import {
-  askPatiently,
-  type JsonObject,
-  type LocalCall,
-  type ResumeOutcome,
-  reportPatiently,
-  shownTime,
-} from "@tessera/kernel";
+import { askPatiently, type LocalCall, type ResumeOutcome, reportPatiently, shownTime } from "@tessera/kernel";
 import {
   CALL_DEADLINE_MARGIN_MS,
   errorOf,
+  type ReadonlyJsonObject,
   TesseraError,
   TOOL_TIMEOUT_MS,
   type ToolResultContent,
@@ -43,7 +37,7 @@ import type { Turn, WorkerContext } from "./worker-context.ts";
 
 export interface CommittedStep {
   readonly step_id: string;
-  readonly thought: { readonly card_id: string; readonly content: JsonObject };
+  readonly thought: { readonly card_id: string; readonly content: ReadonlyJsonObject };
   readonly calls: readonly (PlannedCall & { readonly capability: string | null })[];
   readonly committed_at: string;
 }
@@ -82,7 +76,7 @@ export async function runOpenLocals(session: TurnSession, calls: readonly LocalC
   const step = stepOf(session);
   const settled = (turn.results ?? []).map((result) => ({
     tool_call_id: result.tool_call_id,
-    content: result.content as unknown as ToolResultContent,
+    content: result.content as ToolResultContent,
   }));
   const definitions = await Promise.all(calls.map((call) => pinnedDefinition(worker, turn.project_id, call)));
   const ran = await allEnded(
@@ -364,6 +358,5 @@ async function pinnedDefinition(
   call: LocalCall,
 ): Promise<ToolDefinition | null> {
   if (call.tool_digest === null) return null;
-  const row = await worker.kernel.reads.toolByDigest(projectId, call.tool_name, call.tool_digest);
-  return row === null ? null : (row as unknown as ToolDefinition);
+  return await worker.kernel.reads.toolByDigest(projectId, call.tool_name, call.tool_digest);
 }

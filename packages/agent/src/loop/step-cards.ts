@@ -1,15 +1,15 @@
 // The cards of a step as the store has them, made from what was just committed: reading them back would cost a round trip
 // for every step (turn-session's S2).
 
-import type { CardDocument, JsonObject } from "@tessera/kernel";
-import type { ToolResultContent } from "@tessera/protocol";
+import type { CardDocument } from "@tessera/kernel";
+import type { ReadonlyJsonObject, ToolResultContent } from "@tessera/protocol";
 import type { PlannedCallDraft } from "@tessera/tool/catalog";
 import type { Turn } from "./worker-context.ts";
 
 interface Thought {
   readonly card_id: string;
-  readonly content: JsonObject;
-  readonly metadata: JsonObject;
+  readonly content: ReadonlyJsonObject;
+  readonly metadata: ReadonlyJsonObject;
 }
 
 export function cardsOfStep(
@@ -37,11 +37,16 @@ export function cardsOfStep(
       type: "tool.call",
       content: {
         tool_name: call.tool_name,
-        arguments: call.arguments as unknown as JsonObject,
+        arguments: call.arguments,
         status: "called",
         target_subject: call.target_subject,
       },
-      metadata: { ...(call.metadata as JsonObject), ...lineage, tool_call_id: call.tool_call_id, role: "assistant" },
+      metadata: {
+        ...call.metadata,
+        ...lineage,
+        tool_call_id: call.tool_call_id,
+        role: "assistant",
+      },
       tool_calls: null,
       tool_call_id: call.tool_call_id,
     })),
@@ -59,7 +64,7 @@ export function resultCard(
     project_id: turn.project_id,
     type: "tool.result",
     author_id: call.author_id,
-    content: result.content as unknown as JsonObject,
+    content: result.content,
     metadata: {
       ...lineageOf(turn, step_id),
       tool_call_id: call.tool_call_id,
@@ -72,7 +77,7 @@ export function resultCard(
   };
 }
 
-function lineageOf(turn: Turn, step_id: string): JsonObject {
+function lineageOf(turn: Turn, step_id: string): ReadonlyJsonObject {
   return {
     agent_turn_id: turn.agent_turn_id,
     step_id,

@@ -1,8 +1,8 @@
 // What decides about a turn instead of a model, plugged into the one loop (decision 16): a call that a program asked for
 // (caller/one-call.ts), an action of a user interface (ui/ui-driver.ts).
 
-import type { BusMessage, JsonObject } from "@tessera/kernel";
-import type { ErrorObject, ResultStatus, TesseraError, ToolResultContent } from "@tessera/protocol";
+import type { BusMessage } from "@tessera/kernel";
+import type { ErrorObject, ReadonlyJsonObject, ResultStatus, TesseraError, ToolResultContent } from "@tessera/protocol";
 import type { RegisteredTool } from "@tessera/tool";
 import type { ModelAnswer, ModelPort, ModelToolCall } from "../model-port.ts";
 import type { AgentProfile } from "../profile.ts";
@@ -14,7 +14,7 @@ import type { Turn } from "./worker-context.ts";
 export interface DrivenEnd {
   readonly status: ResultStatus;
   /** The deliverable. */
-  readonly content: JsonObject;
+  readonly content: ReadonlyJsonObject;
   readonly error: Pick<ErrorObject, "code" | "message"> | null;
 }
 
@@ -26,15 +26,15 @@ export interface TurnDriver {
   /** The calls that the turn makes, in the form of a model's answer. Throws the error that the turn ends with. */
   decide(turn: Turn): ModelAnswer;
   /** Kept with a call in its card. `refusal`: why the call will not be run. */
-  callMetadata?(refusal: ToolResultContent | undefined): JsonObject;
+  callMetadata?(refusal: ToolResultContent | undefined): ReadonlyJsonObject;
   /** Asked before a call gets a new id, because the one in `decide` is taken. Throws the error that the turn ends with. */
   checkTakenCallId?(turn: Turn): Promise<void>;
   /** How the turn ends after this step; null: it goes on. */
   endOf(last: LastStep, session: TurnSession): DrivenEnd | null;
   /** The deliverable of a turn that ends with this error; default: the fallback deliverable. */
-  failureContent?(error: TesseraError): JsonObject;
+  failureContent?(error: TesseraError): ReadonlyJsonObject;
   /** Published once the turn has ended with this deliverable. */
-  endMessages?(turn: Turn, content: JsonObject): readonly BusMessage[];
+  endMessages?(turn: Turn, content: ReadonlyJsonObject): readonly BusMessage[];
 }
 
 /** The models of a worker whose driver decides. */

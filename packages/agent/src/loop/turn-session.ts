@@ -10,7 +10,7 @@ import { errorOf, isJsonObject, readSharedWorkdir, type SharedWorkdir } from "@t
 import type { RegisteredTool } from "@tessera/tool";
 import { INTERNAL_TOOL_DEFINITIONS, type ToolCatalog } from "@tessera/tool/catalog";
 import { requireNone } from "../extensions/extension-host.ts";
-import { type AgentProfile, MEMORY_DEFAULT } from "../profile.ts";
+import { type AgentProfile, MEMORY_DEFAULT, profileOfCard } from "../profile.ts";
 import { createTranscript, deliverableSchema, type EarlierTurn, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
 import type { Turn, WorkerContext } from "./worker-context.ts";
@@ -108,9 +108,7 @@ export async function profileIn(
   turn: Pick<Turn, "project_id" | "profile_box_id">,
 ): Promise<AgentProfile | null> {
   const box = turn.profile_box_id === null ? [] : await readBox(worker, turn.project_id, turn.profile_box_id);
-  const card = box.find((each) => each.type === "sys.profile");
-  const data = isJsonObject(card?.content) ? card.content.data : null;
-  return isJsonObject(data) ? (data as unknown as AgentProfile) : null;
+  return profileOfCard(box.find((each) => each.type === "sys.profile")?.content);
 }
 
 /** S3 */

@@ -40,7 +40,7 @@ import {
   ToolError,
 } from "@tessera/tool";
 import { agentIdOf } from "../instance.ts";
-import { type AgentProfile, TOOL_CALLER_TARGET, UI_WORKER_TARGET } from "../profile.ts";
+import { type AgentProfile, profileOfCard, TOOL_CALLER_TARGET, UI_WORKER_TARGET } from "../profile.ts";
 import { activeSpanId } from "../telemetry/telemetry.ts";
 import { AWAITED, awaitTurn, isWaitingFor, responseOf } from "./awaited-turn.ts";
 import { ensureInstance, type Instance, type InstanceRequest, instanceOf } from "./instances.ts";
@@ -155,15 +155,15 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
     async catalog() {
       const { agentName, profile, delegation } = await self();
       const rows = await kernel.reads.profiles(caller.project_id);
-      const members = profile.swarm?.agents ?? rows.map((row) => row.name);
+      const members = profile?.swarm?.agents ?? rows.map((row) => row.name);
       const isReachable = (name: string) => {
         const row = rows.find((each) => each.name === name) ?? { name, tags: [] };
         return name === agentName || isToolDelegationAllowed(delegation, null, row);
       };
       const available = members.filter(isReachable).toSorted(); // R7
       return {
-        swarmName: profile.swarm?.name ?? "",
-        entryAgent: profile.swarm?.entry_agent ?? agentName,
+        swarmName: profile?.swarm?.name ?? "",
+        entryAgent: profile?.swarm?.entry_agent ?? agentName,
         selfAgent: agentName,
         availableAgents: available,
         callableAgents: available.filter((name) => name !== agentName),
@@ -175,7 +175,7 @@ export function createAgentRuntime(options: AgentRuntimeOptions): AgentToolRunti
 interface Self {
   readonly agentName: string;
   readonly instanceKey: string;
-  readonly profile: AgentProfile;
+  readonly profile: AgentProfile | null;
   readonly workdir: SharedWorkdir;
   readonly delegation: ToolDelegation;
   /** Whether there is a model that can be told an answer (R8). */
@@ -187,8 +187,7 @@ async function selfOf({ kernel, caller, from }: AgentRuntimeOptions): Promise<Se
   const row = await kernel.reads.agent(caller.project_id, caller.agent_id);
   const instance = row === null ? null : instanceOf(row);
   const [card] = await kernel.reads.boxCards(caller.project_id, String(row?.profile_box_id ?? ""), { limit: 1 });
-  const data = isJsonObject(card?.content) ? card.content.data : null;
-  const profile = (isJsonObject(data) ? data : { swarm: null }) as unknown as AgentProfile;
+  const profile = profileOfCard(card?.content);
   return {
     agentName: instance?.agent_name ?? caller.agent_id,
     instanceKey: instance?.instance_key ?? caller.agent_id,
@@ -200,7 +199,7 @@ async function selfOf({ kernel, caller, from }: AgentRuntimeOptions): Promise<Se
       policies: [
         ...(from?.policies ?? []),
         await toolPolicyOf(kernel, caller),
-        readToolDelegationPolicy(profile.tool_delegation_policy),
+        readToolDelegationPolicy(profile?.tool_delegation_policy),
       ].filter((policy) => policy !== null),
     },
     isDenialNoted: false,
@@ -238,7 +237,7 @@ async function memberInstance(
   const { kernel, caller } = options;
   const { project_id, agent_id } = caller;
   if (!isToolDelegationAllowed(self.delegation, operation)) throw await denied(options, self, operation, target); // R6
-  const members = self.profile.swarm?.agents;
+  const members = self.profile?.swarm?.agents;
   if (members !== undefined && !members.includes(target)) return null;
   const profile = await kernel.reads.profile(project_id, target);
   if (profile === null) return null;

@@ -21,7 +21,7 @@ function chain(changes: Readonly<Record<string, Row>> = {}) {
     turn_a: { parent_agent_id: null, parent_agent_turn_id: null, ended_at: null, metadata: null },
   };
   for (const [id, change] of Object.entries(changes)) turns[id] = { ...turns[id], ...change };
-  return { reads: { turn: async (_: string, id: string) => turns[id] ?? null } } as unknown as Kernel;
+  return { reads: { turn: async (_: string, id: string) => turns[id] ?? null } } as Kernel;
 }
 
 describe("an agent waits for the one who asks", () => {

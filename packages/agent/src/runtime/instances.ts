@@ -82,5 +82,5 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
 export function instanceOf(row: Readonly<Record<string, unknown>>): InstanceMetadata | null {
   const { metadata } = row;
   if (!isJsonObject(metadata) || typeof metadata.agent_name !== "string") return null;
-  return metadata as unknown as InstanceMetadata;
+  return metadata as InstanceMetadata;
 }

@@ -14,12 +14,12 @@ export const MESSAGE_EVENT = "sys.message_event";
 export const MESSAGE_ROLES = ["system", "user", "assistant", "tool"] as const;
 
 /** A message as an extension wrote it. */
-export interface WrittenMessage {
+export type WrittenMessage = {
   /** Its own, where it gave one. */
   readonly id?: string;
   readonly data: JsonObject & { readonly role: (typeof MESSAGE_ROLES)[number]; readonly content: JsonValue };
   readonly metadata: JsonObject;
-}
+};
 
 /** `content.data` of the card. */
 export type StoredEvent =
@@ -29,7 +29,7 @@ export type StoredEvent =
   | { readonly event: "truncate" };
 
 export function storedEvent({ type, content }: Pick<TranscriptCard, "type" | "content">): StoredEvent | null {
-  return type === MESSAGE_EVENT && isJsonObject(content.data) ? (content.data as unknown as StoredEvent) : null;
+  return type === MESSAGE_EVENT && isJsonObject(content.data) ? (content.data as StoredEvent) : null;
 }
 
 /** E2. Null: a model is shown nothing of it. */

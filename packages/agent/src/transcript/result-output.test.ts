@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { CAPTURED_OUTPUT_CHARS_MAX, resultOutput } from "./result-output.ts";
 
 const built = (input: Parameters<typeof buildToolResultContent>[0]) =>
-  resultOutput(buildToolResultContent(input) as unknown as Record<string, unknown>);
+  resultOutput(buildToolResultContent(input) as Record<string, unknown>);
 
 describe("a result as the model reads it", () => {
   it("is the tool's own JSON on success, also a wrapped value and null", () => {
@@ -84,7 +84,7 @@ describe("a result as the model reads it", () => {
   it("cuts captured output and nothing else", () => {
     const long = "x".repeat(CAPTURED_OUTPUT_CHARS_MAX + 1);
     const output = built({ result: { stdout: long, stderr: "short", text: long } });
-    const value = (output as unknown as { value: Record<string, string> }).value;
+    const value = (output as { value: Record<string, string> }).value;
     expect(value.stdout).toHaveLength(CAPTURED_OUTPUT_CHARS_MAX);
     expect(value.stdout).toMatch(/\(truncated\)$/);
     expect(value).toMatchObject({ stderr: "short", text: long });

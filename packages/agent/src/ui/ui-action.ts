@@ -43,14 +43,14 @@ export type UiAddress = Pick<UiAction, "project_id" | "channel_id" | "agent_id" 
   readonly trace_id?: string;
 };
 
-export interface UiAck {
+export type UiAck = {
   readonly status: "accepted" | "busy" | "rejected" | "done";
   readonly tool_result_card_id?: string;
   /** How the tool ended, where it ran. */
   readonly result_status?: ResultStatus;
   readonly error_code?: ErrorCode;
   readonly error?: string;
-}
+};
 
 export class UiRefusal extends Error {
   readonly code: ErrorCode;
@@ -74,7 +74,7 @@ export function requestedAction(runtimeConfig: unknown): RequestedAction | null 
 
 /** The last acknowledgement, kept with the result of the turn; null: there is none. */
 export function keptAck(data: JsonObject): UiAck | null {
-  return isJsonObject(data.ui_ack) ? (data.ui_ack as unknown as UiAck) : null;
+  return isJsonObject(data.ui_ack) ? (data.ui_ack as UiAck) : null;
 }
 
 export function isUiAllowed({ definition }: RegisteredTool): boolean {

@@ -5,7 +5,7 @@
 //   G2. Reads have slots of their own. A write does not wait for them, nor they for a write.
 
 import type { Clock, Database, Row } from "../ports.ts";
-import type { CardDocument, Reads } from "../reads/reads.ts";
+import type { CardDocument, Reads, ToolRow } from "../reads/reads.ts";
 import { sqlQuery } from "../store/sql-files.ts";
 import { Batcher, Slots } from "./batcher.ts";
 
@@ -38,9 +38,9 @@ export function createGatheredReads(database: Database, clock: Clock): Pick<Read
   const agents = gather(async (items) => (await rowsPerItem("agents_by_id", items)).map(([agent]) => agent ?? null));
   const tools = gather(async (items) => {
     const projects = new Map([...new Set(items)].map((item) => [item, toolsOf(JSON.parse(item) as string)]));
-    return await Promise.all(items.map((item) => projects.get(item) as Promise<Row[]>));
+    return await Promise.all(items.map((item) => projects.get(item) as Promise<ToolRow[]>));
   });
-  const toolsOf = (project: string) => database.query(sqlQuery("tools_of_project"), [project]);
+  const toolsOf = (project: string) => database.query<ToolRow>(sqlQuery("tools_of_project"), [project]);
   return {
     boxCards: (project, box, { from = 0, limit = ROWS_MAX } = {}) => boxes.add({ project, box, from, limit }),
     agent: (project, agent) => agents.add({ project, agent }),

@@ -1,13 +1,13 @@
 // Items of the batch port.
 
+import type { ReadonlyJson, ReadonlyJsonObject } from "@tessera/protocol";
 import type { CallHold } from "./call-outcomes.ts";
-import type { Json, JsonObject } from "./outcome-parts.ts";
 
 export interface BatchRequest extends CallHold {
   readonly batch_id: string;
   readonly deadline_ms?: number;
   readonly fail_fast?: boolean;
-  readonly metadata?: JsonObject;
+  readonly metadata?: ReadonlyJsonObject;
   readonly tasks: readonly {
     readonly batch_task_id: string;
     readonly agent_id?: string;
@@ -15,7 +15,7 @@ export interface BatchRequest extends CallHold {
     readonly context_box_id?: string;
     readonly output_box_id?: string;
     readonly payload_hash?: string;
-    readonly metadata?: JsonObject;
+    readonly metadata?: ReadonlyJsonObject;
   }[];
 }
 
@@ -28,14 +28,14 @@ export interface BatchTaskMove {
   readonly agent_id?: string;
   readonly turn_epoch?: number;
   readonly delay_ms?: number;
-  readonly error_detail?: JsonObject;
-  readonly metadata?: JsonObject;
+  readonly error_detail?: ReadonlyJsonObject;
+  readonly metadata?: ReadonlyJsonObject;
 }
 
 export interface BatchEnd {
   readonly batch_id: string;
   readonly project_id: string;
   readonly status: string;
-  readonly result: Json;
-  readonly error?: JsonObject;
+  readonly result: ReadonlyJson;
+  readonly error?: ReadonlyJsonObject;
 }

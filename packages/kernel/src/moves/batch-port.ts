@@ -5,20 +5,12 @@ import {
   BATCH_DISPATCH_ATTEMPTS_MAX,
   BATCH_DISPATCH_DELAY_FIRST_MS,
   BATCH_DISPATCH_DELAY_MAX_MS,
+  type ReadonlyJsonObject,
 } from "@tessera/protocol";
 import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
 import type { Ids } from "../ports.ts";
-import type {
-  BatchEnd,
-  BatchRequest,
-  BatchTaskMove,
-  JsonObject,
-  Rejected,
-  TurnRequest,
-  Wake,
-  WriteOutcome,
-} from "./outcomes.ts";
+import type { BatchEnd, BatchRequest, BatchTaskMove, Rejected, TurnRequest, Wake, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
 export interface BatchPort {
@@ -60,8 +52,8 @@ export interface DueTask {
   readonly profile_box_id: string | null;
   readonly context_box_id: string | null;
   readonly output_box_id: string | null;
-  readonly error_detail: JsonObject | null;
-  readonly metadata: JsonObject;
+  readonly error_detail: ReadonlyJsonObject | null;
+  readonly metadata: ReadonlyJsonObject;
   /** Pending, and to be started now. */
   readonly is_due: boolean;
   /** Its turn has not ended, whatever the task says. */
@@ -79,7 +71,7 @@ export interface DueBatch {
   readonly parent_agent_turn_id: string;
   readonly parent_tool_call_id: string;
   readonly fail_fast: boolean;
-  readonly metadata: JsonObject;
+  readonly metadata: ReadonlyJsonObject;
   /** Its call still waits for it. */
   readonly is_awaited: boolean;
   /** Its deadline has passed. */

@@ -1,8 +1,8 @@
 // Items and outcomes of the executor port: a call from its claim to its report.
 
-import type { AfterExecution, ErrorCode } from "@tessera/protocol";
+import type { AfterExecution, ErrorCode, ReadonlyJson, ReadonlyJsonObject } from "@tessera/protocol";
 import type { Wake } from "../messages/announcements.ts";
-import type { Effect, Json, JsonObject, Rejected } from "./outcome-parts.ts";
+import type { Effect, Rejected } from "./outcome-parts.ts";
 
 export interface OpenRequest {
   readonly project_id: string;
@@ -38,15 +38,15 @@ export interface OpenedCall {
   readonly target_subject: string;
   readonly effect: Effect;
   readonly after_execution: AfterExecution;
-  readonly arguments: JsonObject;
-  readonly call_metadata: JsonObject | null;
+  readonly arguments: ReadonlyJsonObject;
+  readonly call_metadata: ReadonlyJsonObject | null;
   readonly message: {
     readonly card_id: string;
-    readonly content: JsonObject;
-    readonly tool_calls: Json;
+    readonly content: ReadonlyJsonObject;
+    readonly tool_calls: ReadonlyJson;
     readonly created_at?: string;
   };
-  readonly definition: JsonObject | null;
+  readonly definition: ReadonlyJsonObject | null;
   readonly attempt: number;
   readonly mode: "run" | "reconcile";
   readonly idempotency_key: string;

@@ -1,10 +1,6 @@
 // What every outcome of the l0 functions is made of.
 
-import type { ErrorCode, ToolEffect } from "@tessera/protocol";
-
-export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json | undefined };
-
-export type JsonObject = { readonly [key: string]: Json | undefined };
+import type { ErrorCode, ReadonlyJson, ReadonlyJsonObject, ToolEffect } from "@tessera/protocol";
 
 export interface Rejected {
   readonly outcome: "rejected";
@@ -14,11 +10,11 @@ export interface Rejected {
 export interface CardDraft {
   readonly card_id: string;
   readonly type: string;
-  readonly content: JsonObject;
+  readonly content: ReadonlyJsonObject;
   readonly author_id?: string;
   readonly step_id?: string;
-  readonly tool_calls?: Json;
-  readonly metadata?: JsonObject;
+  readonly tool_calls?: ReadonlyJson;
+  readonly metadata?: ReadonlyJsonObject;
 }
 
 export type Effect = ToolEffect;

@@ -4,9 +4,9 @@
 //       dies in the middle leaves a project that is `deleting`, for which nothing is written any more; calling again ends it.
 //   D2. A detail in the audit log is small: what happened, never what was sent.
 
-import { gateJson, TesseraError } from "@tessera/protocol";
+import { gateJson, type ReadonlyJsonObject, TesseraError } from "@tessera/protocol";
 import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
-import type { JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
+import type { Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
 interface ProjectRecord {
@@ -37,7 +37,7 @@ interface AuditNote {
   readonly principal?: string | null;
   readonly agent_turn_id?: string | undefined;
   readonly tool_call_id?: string | undefined;
-  readonly detail?: JsonObject;
+  readonly detail?: ReadonlyJsonObject;
 }
 
 export interface ProjectPort {
@@ -96,7 +96,7 @@ export function createProjectPort(world: TransitionWorld): ProjectPort {
             );
           }
         }
-        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX });
+        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX }) as ReadonlyJsonObject;
         return await putAudit({ ...note, detail });
       }),
   };

@@ -1,8 +1,9 @@
 // The roster, tool definitions, standalone cards and boxes, dead letters.
 
 import { createHash } from "node:crypto";
+import type { ReadonlyJsonObject, ToolDefinition } from "@tessera/protocol";
 import { type TransitionWorld, transition } from "../batching/transitions.ts";
-import type { CardDraft, JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
+import type { CardDraft, Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds, gateCard, gateDefinition } from "./request-gate.ts";
 
 export interface AgentRecord {
@@ -14,21 +15,20 @@ export interface AgentRecord {
   readonly display_name?: string;
   readonly owner_agent_id?: string;
   readonly status?: "active" | "inactive";
-  readonly metadata?: JsonObject;
+  readonly metadata?: ReadonlyJsonObject;
   /** Writes only if there is no such agent, else `conflict`. A repetition is known by the id of its identity edge. */
   readonly only_new?: boolean;
-  readonly identity_edge?: JsonObject;
+  readonly identity_edge?: ReadonlyJsonObject;
 }
 
-export interface ToolDefinition {
+/** A definition as a project registers it. */
+export interface ToolRecord extends Pick<ToolDefinition, "tool_name" | "target_subject" | "after_execution"> {
   readonly project_id: string;
-  readonly tool_name: string;
   readonly description?: string | undefined;
-  readonly parameters?: JsonObject | undefined;
-  readonly target_subject: string;
-  readonly after_execution: "suspend" | "terminate";
-  readonly options?: JsonObject | undefined;
+  readonly parameters?: ReadonlyJsonObject | undefined;
+  readonly options?: ReadonlyJsonObject | undefined;
 }
+
 type ToolOutcome =
   | Rejected
   | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
@@ -39,7 +39,7 @@ interface ToolExpectation {
 }
 
 type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
-    | (ToolDefinition & { readonly digest: string })
+    | (ToolRecord & { readonly digest: string })
     | { readonly project_id: string; readonly tool_name: string; readonly removed: true }
   );
 
@@ -47,13 +47,13 @@ interface DeadLetter {
   readonly project_id?: string | undefined;
   readonly correlation_id?: string | undefined;
   readonly reason: string;
-  readonly detail?: JsonObject | undefined;
+  readonly detail?: ReadonlyJsonObject | undefined;
 }
 
 export interface RegistryPort {
   putAgent(agent: AgentRecord): Promise<WriteOutcome>;
   /** Appends a version; the same definition as the current one is a duplicate (docs/design.md#definitions-are-versioned). */
-  putTool(tool: ToolDefinition & ToolExpectation): Promise<ToolOutcome>;
+  putTool(tool: ToolRecord & ToolExpectation): Promise<ToolOutcome>;
   removeTool(tool: { project_id: string; tool_name: string } & ToolExpectation): Promise<WriteOutcome>;
   putCard(card: CardDraft & { readonly project_id: string; readonly author_id: string }): Promise<WriteOutcome>;
   putBox(box: {
@@ -111,7 +111,7 @@ export function createRegistryPort(world: TransitionWorld): RegistryPort {
 }
 
 /** Before the digest is made: writing it walks into whatever the values hold. */
-function gateTool(tool: ToolDefinition & ToolExpectation): ToolDefinition & ToolExpectation {
+function gateTool(tool: ToolRecord & ToolExpectation): ToolRecord & ToolExpectation {
   checkIds({ project_id: tool.project_id });
   const { parameters, options } = tool;
   return {
@@ -122,7 +122,7 @@ function gateTool(tool: ToolDefinition & ToolExpectation): ToolDefinition & Tool
 }
 
 /** Names a definition by what it says, whatever the order of its keys. */
-export function toolDigest(tool: ToolDefinition): string {
+export function toolDigest(tool: ToolRecord): string {
   const said = [
     tool.tool_name,
     tool.description ?? "",

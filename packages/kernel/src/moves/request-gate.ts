@@ -8,17 +8,18 @@ import {
   CARD_METADATA_BYTES_MAX,
   cutMessage,
   ENVELOPE_DEPTH_EXTRA,
-  type JsonObject as GatedObject,
   gateJson,
   isCardType,
   JSON_DEPTH_MAX,
+  type JsonObject,
   parseId,
   parseSubject,
+  type ReadonlyJsonObject,
   STACK_CHARS_MAX,
   TesseraError,
   validateCardContent,
 } from "@tessera/protocol";
-import type { CardDraft, JsonObject, Rejected } from "./outcomes.ts";
+import type { CardDraft, Rejected } from "./outcomes.ts";
 
 /** Runs `build`, which may throw a TesseraError about the request, and turns that into an answer (G1). */
 export async function answering<Outcome>(build: () => Promise<Outcome>): Promise<Outcome | Rejected> {
@@ -78,15 +79,19 @@ export function gateCard(card: CardDraft): CardDraft {
     });
   }
   const metadata = card.metadata === undefined ? {} : { metadata: gateMetadata(card.metadata) };
-  return { ...card, ...metadata, content: validateCardContent(card.type, card.content) };
+  return {
+    ...card,
+    ...metadata,
+    content: validateCardContent(card.type, card.content) as ReadonlyJsonObject,
+  };
 }
 
-function gateMetadata(metadata: JsonObject): JsonObject {
-  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX });
+function gateMetadata(metadata: ReadonlyJsonObject): ReadonlyJsonObject {
+  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX }) as ReadonlyJsonObject;
 }
 
-export function gateArguments(value: unknown): GatedObject {
-  return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as GatedObject;
+export function gateArguments(value: unknown): JsonObject {
+  return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as JsonObject;
 }
 
 /** A stack as the store can hold it; nothing where there is none. It is for people to read, so it refuses no report. */
@@ -100,16 +105,16 @@ export function storableStack(stack: unknown): { readonly stack?: string } {
 }
 
 /** A part of a tool's definition. Its author's limits are tighter; these keep the store whole whoever wrote it. */
-export function gateDefinition(part: JsonObject): JsonObject {
+export function gateDefinition(part: ReadonlyJsonObject): ReadonlyJsonObject {
   return gateJson(part, {
     bytesMax: ARGUMENTS_BYTES_MAX,
     depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA,
-  });
+  }) as ReadonlyJsonObject;
 }
 
 /** A turn's own settings: bounded like arguments, which they may hold. */
-export function gateRuntimeConfig(config: JsonObject | undefined): JsonObject | undefined {
-  return config && gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX });
+export function gateRuntimeConfig(config: ReadonlyJsonObject | undefined): ReadonlyJsonObject | undefined {
+  return config && (gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX }) as ReadonlyJsonObject);
 }
 
 /** A command goes to a tool or a system service of the call's own project (docs/protocol/commands.md#issuing-a-command). */

@@ -1,10 +1,10 @@
 // Items and outcomes of the turn port: a turn from its queue to its end, and the workers that hold it.
 
-import type { AfterExecution, ResultStatus } from "@tessera/protocol";
+import type { AfterExecution, ReadonlyJsonObject, ResultStatus } from "@tessera/protocol";
 import type { Wake } from "../messages/announcements.ts";
 import type { CardDocument } from "../reads/reads.ts";
 import type { ResultContent } from "./call-outcomes.ts";
-import type { CardDraft, Effect, JsonObject, Rejected } from "./outcome-parts.ts";
+import type { CardDraft, Effect, Rejected } from "./outcome-parts.ts";
 
 export interface TurnRequest {
   readonly project_id: string;
@@ -25,8 +25,8 @@ export interface TurnRequest {
   readonly context_cards?: readonly CardDraft[];
   readonly output_box_id?: string;
   readonly display_name?: string;
-  readonly metadata?: JsonObject;
-  readonly runtime_config?: JsonObject;
+  readonly metadata?: ReadonlyJsonObject;
+  readonly runtime_config?: ReadonlyJsonObject;
   readonly source_agent_id?: string;
   /** Begins the agent's conversation anew: neither this turn nor a later one remembers what was before it. */
   readonly is_fresh?: boolean;
@@ -68,7 +68,7 @@ interface AppliedResult {
   readonly tool_result_card_id: string;
   readonly status: ResultStatus;
   readonly after_execution: AfterExecution;
-  readonly content: JsonObject;
+  readonly content: ReadonlyJsonObject;
 }
 
 /** A local call that lost its worker and is to be run again by this one. */
@@ -83,7 +83,7 @@ export interface LocalCall {
   readonly attempt: number;
   readonly mode: "run" | "reconcile";
   readonly deadline_at: string;
-  readonly arguments: JsonObject;
+  readonly arguments: ReadonlyJsonObject;
 }
 
 export type ResumeOutcome =
@@ -116,8 +116,8 @@ export type ResumeOutcome =
       readonly crash_count: number;
       readonly step_id: string | null;
       readonly display_name: string | null;
-      readonly metadata: JsonObject | null;
-      readonly runtime_config: JsonObject | null;
+      readonly metadata: ReadonlyJsonObject | null;
+      readonly runtime_config: ReadonlyJsonObject | null;
       /** Its place among the turns of its agent, from 1. */
       readonly turn_number: number;
       /** The number of the first turn that it may remember, fixed when it was dispatched. */
@@ -133,7 +133,7 @@ export type ResumeOutcome =
 export interface CallDraft {
   readonly tool_call_id: string;
   readonly tool_name: string;
-  readonly arguments: JsonObject;
+  readonly arguments: ReadonlyJsonObject;
   /** The rendered subject: no placeholders are left. */
   readonly target_subject: string;
   /** The actor that will sign the result, e.g. `tool.search`. */
@@ -151,12 +151,16 @@ export interface CallDraft {
   readonly backoff_ms?: number;
   readonly can_reconcile?: boolean;
   readonly local?: boolean;
-  readonly metadata?: JsonObject;
+  readonly metadata?: ReadonlyJsonObject;
 }
 
 export interface StepRequest extends TurnHold {
   readonly step_id: string;
-  readonly thought: { readonly card_id?: string; readonly content: JsonObject; readonly metadata?: JsonObject };
+  readonly thought: {
+    readonly card_id?: string;
+    readonly content: ReadonlyJsonObject;
+    readonly metadata?: ReadonlyJsonObject;
+  };
   readonly calls: readonly CallDraft[];
   readonly parent_agent_id?: string | null;
   readonly parent_agent_turn_id?: string | null;
@@ -292,7 +296,7 @@ export interface WorkerRequest {
   readonly worker_id: string;
   readonly worker_target: string;
   readonly lease_ms?: number;
-  readonly info?: JsonObject;
+  readonly info?: ReadonlyJsonObject;
 }
 
 export type WorkerOutcome = Rejected | { readonly outcome: "accepted"; readonly lease_expires_at: string };

@@ -8,6 +8,7 @@ import {
   CALL_TIMEOUT_MS,
   DEFER_DELAYS_MS,
   DEFERRALS_MAX,
+  type ReadonlyJsonObject,
 } from "@tessera/protocol";
 import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
@@ -24,7 +25,6 @@ import type {
   EnqueueOutcome,
   FinishOutcome,
   FinishRequest,
-  JsonObject,
   RepeatOutcome,
   RepeatRequest,
   ResetOutcome,
@@ -91,7 +91,7 @@ const headKey = (item: { readonly project_id: string; readonly agent_id: string 
 
 export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): TurnPort {
   const { ids, announcer } = world;
-  const enqueue = transition<JsonObject, EnqueueOutcome>(world, "enqueue_turn");
+  const enqueue = transition<ReadonlyJsonObject, EnqueueOutcome>(world, "enqueue_turn");
   type Taking = { project_id: string; agent_id: string; worker_id: string; reclaim?: boolean; cap_sha256: string };
   const take = transition<Taking, ResumeOutcome>(world, "resume", {
     keyOf: headKey,
@@ -134,7 +134,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
           trace_id: request.trace_id ?? ids.traceId(),
           span_id: request.span_id ?? ids.spanId(),
           new_box_ids: [ids.mint("box"), ids.mint("box")],
-          context_cards: (request.context_cards ?? []).map((card): JsonObject => ({ ...gateCard(card) })),
+          context_cards: (request.context_cards ?? []).map((card): ReadonlyJsonObject => ({ ...gateCard(card) })),
         });
         if (outcome.outcome === "accepted") announcer.announce({ wakes: [outcome.wake] });
         return outcome;

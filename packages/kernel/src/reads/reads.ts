@@ -1,7 +1,7 @@
 // Reads of the store. Every one names its project; an id of another project is simply not there.
 
+import type { ReadonlyJson, ReadonlyJsonObject, ToolDefinition } from "@tessera/protocol";
 import { createGatheredReads } from "../batching/gathered-reads.ts";
-import type { Json, JsonObject } from "../moves/outcomes.ts";
 import type { Clock, Database, Row } from "../ports.ts";
 import { sqlQuery } from "../store/sql-files.ts";
 
@@ -10,9 +10,9 @@ export interface CardDocument extends Row {
   readonly project_id: string;
   readonly type: string;
   readonly author_id: string;
-  readonly content: JsonObject;
-  readonly metadata: JsonObject;
-  readonly tool_calls: Json;
+  readonly content: ReadonlyJsonObject;
+  readonly metadata: ReadonlyJsonObject;
+  readonly tool_calls: ReadonlyJson;
   readonly tool_call_id: string | null;
   readonly created_at: string;
 }
@@ -33,7 +33,7 @@ export interface EventRow extends Row {
   readonly status: string;
   readonly turn_epoch: number;
   readonly step_id: string | null;
-  readonly payload: JsonObject | null;
+  readonly payload: ReadonlyJsonObject | null;
   readonly created_at: string;
 }
 
@@ -80,6 +80,9 @@ export interface TurnPlace {
   readonly agent_turn_id: string;
 }
 
+/** A version of a tool. */
+export type ToolRow = Row & ToolDefinition & { readonly digest: string };
+
 export interface Reads {
   /** Input order, duplicates kept, missing ones skipped. */
   cards(projectId: string, cardIds: readonly string[]): Promise<CardDocument[]>;
@@ -124,11 +127,11 @@ export interface Reads {
     page?: { readonly after?: number | undefined; readonly limit?: number | undefined },
   ): Promise<FailureRow[]>;
   project(projectId: string): Promise<Row | null>;
-  tools(projectId: string): Promise<Row[]>;
+  tools(projectId: string): Promise<ToolRow[]>;
   /** One page of tools behind a name, in the order of their names. */
-  toolsAfter(projectId: string, toolName: string, limit: number): Promise<Row[]>;
-  tool(projectId: string, toolName: string): Promise<Row | null>;
-  toolByDigest(projectId: string, toolName: string, digest: string): Promise<Row | null>;
+  toolsAfter(projectId: string, toolName: string, limit: number): Promise<ToolRow[]>;
+  tool(projectId: string, toolName: string): Promise<ToolRow | null>;
+  toolByDigest(projectId: string, toolName: string, digest: string): Promise<ToolRow | null>;
   /** Keys of a project, or all with null, in the order of their ids. Never a secret or its hash. */
   apiKeys(projectId: string | null, page?: PageAfter): Promise<Row[]>;
   agent(projectId: string, agentId: string): Promise<Row | null>;
@@ -154,7 +157,8 @@ const ROWS_MAX = 1_000;
 
 export function createReads(database: Database, clock: Clock): Reads {
   const all = <R extends Row>(name: string, ...values: unknown[]) => database.query<R>(sqlQuery(name), values);
-  const one = async (name: string, ...values: unknown[]) => (await all<Row>(name, ...values))[0] ?? null;
+  const one = async <R extends Row = Row>(name: string, ...values: unknown[]) =>
+    (await all<R>(name, ...values))[0] ?? null;
   const gathered = createGatheredReads(database, clock);
   return {
     ...gathered,

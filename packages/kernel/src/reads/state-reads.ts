@@ -2,7 +2,7 @@
 // Every one names its project; an id of another project is simply not there. What each costs is said in
 // sql/queries/state_reads.sql.
 
-import type { Json, JsonObject } from "../moves/outcomes.ts";
+import type { ReadonlyJson, ReadonlyJsonObject } from "@tessera/protocol";
 import type { Database, Row } from "../ports.ts";
 import { sqlQuery } from "../store/sql-files.ts";
 import type { CardDocument } from "./reads.ts";
@@ -83,7 +83,7 @@ export interface ExecutionEdgeRow extends Row {
   readonly recursion_depth: number;
   readonly trace_id: string | null;
   readonly parent_step_id: string | null;
-  readonly metadata: JsonObject;
+  readonly metadata: ReadonlyJsonObject;
   readonly created_at: string;
 }
 
@@ -116,7 +116,7 @@ export interface IdentityEdgeRow extends Row {
   readonly tags: readonly string[];
   readonly trace_id: string | null;
   readonly parent_step_id: string | null;
-  readonly metadata: JsonObject;
+  readonly metadata: ReadonlyJsonObject;
   readonly created_at: string;
 }
 
@@ -154,7 +154,7 @@ export interface TimelineRow extends Row {
   readonly name: string | null;
   /** The child's; null in entries about the turn itself. */
   readonly agent_turn_id: string | null;
-  readonly detail: Json;
+  readonly detail: ReadonlyJson;
 }
 
 /** Counts of what happened in a span of time; durations in milliseconds. */

@@ -3,8 +3,8 @@
 //   E1. Every task that succeeded is reported, whatever became of the others: with some successes a batch is `partial`,
 //       also when its deadline ended the rest. Only fail_fast and a caller that is gone make it `failed` regardless.
 
-import type { BatchEnd, CardDocument, DueBatch, DueTask, JsonObject } from "@tessera/kernel";
-import { cutMessage, isJsonObject, type JsonValue } from "@tessera/protocol";
+import type { BatchEnd, CardDocument, DueBatch, DueTask } from "@tessera/kernel";
+import { cutMessage, isJsonObject, type JsonValue, type ReadonlyJsonObject } from "@tessera/protocol";
 
 const BATCH_AUTHOR = "sys.pmo.batch_manager";
 type BatchStatus = "success" | "failed" | "timeout" | "partial";
@@ -54,7 +54,7 @@ export function batchEnd(batch: DueBatch, deliverables: readonly CardDocument[])
   };
 }
 
-function taskResult(task: DueTask, deliverable: CardDocument | null): JsonObject {
+function taskResult(task: DueTask, deliverable: CardDocument | null): ReadonlyJsonObject {
   const hasDelivered = task.status === "success" || task.status === "partial";
   const summary = hasDelivered && deliverable !== null ? summaryOf(deliverable.content) : null;
   return {
@@ -67,7 +67,7 @@ function taskResult(task: DueTask, deliverable: CardDocument | null): JsonObject
 }
 
 /** The first fields of a deliverable as `name: value`, or its text. */
-export function summaryOf(content: JsonObject): string | null {
+export function summaryOf(content: ReadonlyJsonObject): string | null {
   if (typeof content.text === "string") return cutMessage(content.text, SUMMARY_CHARS_MAX);
   const data = content.data;
   if (!isJsonObject(data)) return null;

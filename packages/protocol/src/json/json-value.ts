@@ -8,6 +8,10 @@ export interface JsonObject {
   [key: string]: JsonValue;
 }
 
+/** What JSON.stringify writes: nothing that a caller would have to change, and a field that is undefined is left out. */
+export type ReadonlyJson = JsonScalar | readonly ReadonlyJson[] | ReadonlyJsonObject;
+export type ReadonlyJsonObject = { readonly [key: string]: ReadonlyJson | undefined };
+
 /** An object, and not an array or null. Says nothing about what is inside. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);

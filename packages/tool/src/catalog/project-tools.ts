@@ -12,9 +12,11 @@ interface Known {
   readonly digests: Map<string, string>;
 }
 
+export type StoredTool = ToolDefinition & { readonly digest: string };
+
 /** Where definitions are read: `kernel.reads`. */
 export interface ToolReads {
-  tools(projectId: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  tools(projectId: string): Promise<readonly StoredTool[]>;
 }
 
 export interface ProjectTools {
@@ -31,15 +33,14 @@ export function createProjectTools(reads: ToolReads, onWarning: (warning: string
       const project = known.get(projectId) ?? { registry: new ToolRegistry({ isStored: true }), digests: new Map() };
       known.set(projectId, project);
       const rows = await reads.tools(projectId);
-      const names = new Set(rows.map((row) => String(row.tool_name)));
+      const names = new Set(rows.map((row) => row.tool_name));
       for (const name of project.digests.keys()) {
         if (names.has(name)) continue;
         project.registry.unregister(name);
         project.digests.delete(name);
       }
       for (const row of rows) {
-        const name = String(row.tool_name);
-        const digest = String(row.digest);
+        const { tool_name: name, digest } = row;
         if (project.digests.get(name) === digest) continue; // P1
         project.registry.unregister(name);
         project.digests.set(name, digest);
@@ -56,8 +57,13 @@ export function createProjectTools(reads: ToolReads, onWarning: (warning: string
   };
 }
 
-function definitionOf(row: Readonly<Record<string, unknown>>): ToolDefinition {
-  const { tool_name, description, parameters, target_subject, after_execution, options } =
-    row as unknown as ToolDefinition;
+function definitionOf({
+  tool_name,
+  description,
+  parameters,
+  target_subject,
+  after_execution,
+  options,
+}: StoredTool): ToolDefinition {
   return { tool_name, description, parameters, target_subject, after_execution, options };
 }

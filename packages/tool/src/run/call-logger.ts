@@ -57,7 +57,7 @@ export function createCallLogger<Base extends object>(
 ): Console {
   const log = boundedLog((line) => sink({ ...line, ...base }), limits);
   let level: LogLevel = "info";
-  const stream = { write: (text: string) => log.write(level, text) } as unknown as NodeJS.WritableStream;
+  const stream = { write: (text: string) => log.write(level, text) } as NodeJS.WritableStream;
   const inner = new Console({ stdout: stream, stderr: stream, ignoreErrors: false, colorMode: false });
 
   const print = (method: Printing, args: readonly unknown[]): void => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { contentOf, cycle, refusing, returning, revoked, runHandler } from "../../test/handler-runs.ts";
-import type { JsonObject, JsonValue, ToolReconcile } from "../api.ts";
+import type { JsonObject, ToolReconcile } from "../api.ts";
 
 describe("a handler that returns", () => {
   it("gives its output, awaited", async () => {
@@ -144,7 +144,7 @@ describe("a run that was cut off", () => {
   });
 
   it("and done, but with an output that is not JSON, fails like any other such output", async () => {
-    const { result } = await reconciled(() => ({ outcome: "done", output: 1n as unknown as JsonValue }));
+    const { result } = await reconciled(() => ({ outcome: "done", output: 1n as never }));
     expect(contentOf(result).error?.code).toBe("result_not_serializable");
   });
 });

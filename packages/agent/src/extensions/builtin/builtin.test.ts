@@ -9,7 +9,7 @@ import { BUILTIN_EXTENSIONS } from "./index.ts";
 useExtensionBench();
 
 const uses = (name: string, config: object = {}) =>
-  ({ extensions: [{ name, package: "@tessera/base", config }] }) as unknown as Partial<AgentProfile>;
+  ({ extensions: [{ name, package: "@tessera/base", config }] }) as Partial<AgentProfile>;
 const sent = () => fx.modelCalls.map(({ messages }) => messages.map(({ content }) => textOf(content)));
 const textOf = (content: unknown) =>
   typeof content === "string"

@@ -86,6 +86,6 @@ function brief({ name, description }: ToolCatalogItem): { name: string; descript
 
 function readState(value: JsonValue): SearchState {
   const state = isJsonObject(value) ? value : {};
-  const { selected = [], catalog = [] } = state as unknown as Partial<SearchState>;
+  const { selected = [], catalog = [] } = state as Partial<SearchState>;
   return { selected, catalog };
 }
