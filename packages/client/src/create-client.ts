@@ -53,7 +53,7 @@ const TIMEOUT_MS = 60_000;
  */
 export function createClient(options: ClientOptions): Client {
   const world = openWorld(options);
-  const methods = createMethods(world, OPERATIONS) as unknown as OperationMethods;
+  const methods = createMethods(world, OPERATIONS) as Partial<OperationMethods> as OperationMethods;
   return { ...methods, waitForTurn: (wait) => waitForTurn(methods, world.timers, wait) };
 }
 

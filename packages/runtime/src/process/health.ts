@@ -14,7 +14,10 @@ import { DUE_SECONDS_MAX } from "../doctor/work.ts";
 import type { Node } from "./open-node.ts";
 
 export interface HealthOptions {
-  readonly node: Pick<Node, "store" | "bus" | "clock">;
+  readonly node: Pick<Node, "clock"> & {
+    readonly store: Pick<Node["store"], "database">;
+    readonly bus: Pick<Node["bus"], "health" | "capabilities">;
+  };
   /** True once this process was asked to stop. */
   readonly isDraining?: (() => boolean) | undefined;
   readonly timeLimitMs?: number;
@@ -103,7 +106,7 @@ function withinLimit(
   });
 }
 
-function busCheck(bus: Node["bus"]): HealthCheck {
+function busCheck(bus: HealthOptions["node"]["bus"]): HealthCheck {
   const { connected, refuses, warnings } = bus.health();
   const { kind } = bus.capabilities;
   if (!connected) {
