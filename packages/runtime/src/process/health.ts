@@ -3,9 +3,9 @@
 //   H1. `unready` when the database does not answer in time, takes no writes (watch-writes.ts), has another schema, or the
 //       process is going away: nothing can be served.
 //   H2. `degraded` when only the broker is gone or takes nothing: everything is served, later, because the sweeper and the
-//       looks of the workers do what the bell would have done. And when something has been due for DUE_SECONDS_MAX while this
+//       looks of the workers do what the message would have done. And when something has been due for DUE_SECONDS_MAX while this
 //       process was there: no process sweeps the store, or another session keeps rows locked.
-//   H3. Anybody may ask, so no answer names a host, a user or a path, and any number of questions at once is one look.
+//   H3. Unauthenticated requests are answered, so no answer names a host, a user or a path, and any number of questions at once is one look.
 
 import { checkSchema, createDoctorReads, isReadOnly } from "@tessera/kernel";
 import { TesseraError } from "@tessera/protocol";

@@ -1,7 +1,7 @@
 // Limits of the HTTP edge, each with its default (docs/design.md#everything-has-a-limit). Sizes and the long poll's length are
 // the contract's own.
 //
-//   L1. A refused report is a result that somebody has to send again, so reports have the widest bucket; a heartbeat is
+//   L1. A refused report is a result that its executor has to send again, so reports have the widest bucket; a heartbeat is
 //       due every five seconds, so one call needs few.
 
 import { HTTP_BODY_BYTES_MAX, HTTP_HEADERS_BYTES_MAX } from "@tessera/protocol";

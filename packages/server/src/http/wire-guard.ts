@@ -1,4 +1,4 @@
-// What is checked about a request as HTTP, before anybody asks whose it is.
+// What is checked about a request as HTTP, before its key is looked up.
 //
 //   W1. A header that decides something is sent once. Two values, and two readers, would make two requests of it.
 //   W2. A body that is too large by its own word is refused before it is read. A compressed one has no known size, so it is
