@@ -138,6 +138,13 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
 
   const observability = "/projects/:project/observability";
   const time = (description: string) => Type.String({ format: "date-time", description });
+  const auditList = {
+    tag: "observability",
+    method: "GET",
+    roles: ADMINS,
+    query: pageQuery(LIMIT.max, LIMIT.default),
+    answers: { 200: pageOf("entries", AuditDocument) },
+  } as const;
   return [
     {
       id: "getReport",
@@ -167,26 +174,18 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       handle: (request) => newestFirst(request, "dead_letters", "dead_letter_id", reads.deadLetters),
     },
     {
+      ...auditList,
       id: "listAudit",
-      tag: "observability",
       summary: "List what was changed or refused, by whom, the newest first.",
-      method: "GET",
       path: `${observability}/audit`,
-      roles: ADMINS,
-      query: pageQuery(LIMIT.max, LIMIT.default),
-      answers: { 200: pageOf("entries", AuditDocument) },
       handle: (request) => newestFirst(request, "entries", "audit_id", reads.audit),
     },
     {
+      ...auditList,
       id: "listStoreAudit",
-      tag: "observability",
       summary:
         "List what was changed or refused outside of any project, the newest first; only for an administrator of all projects.",
-      method: "GET",
       path: "/store/audit",
-      roles: ADMINS,
-      query: pageQuery(LIMIT.max, LIMIT.default),
-      answers: { 200: pageOf("entries", AuditDocument) },
       handle: storeAudit,
     },
     {
