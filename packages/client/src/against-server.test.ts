@@ -112,7 +112,7 @@ describe("following a turn", () => {
     expect(seen[1]).toBeGreaterThan(seen[0] ?? 0);
   });
 
-  it("waits for its end by the bell, without looking again and again", async () => {
+  it("waits for its end by events, without polling", async () => {
     const [one] = await fixture.suspended();
     const turn = one?.agent_turn_id ?? "";
     const polls = { ...testTimers(), after: () => ({ cancel: () => undefined }) };
@@ -152,7 +152,7 @@ describe("following a turn", () => {
     expect(turn).toMatchObject({ endedAt: null, status: "suspended" });
   });
 
-  it("ends with the reason of whoever aborts the wait", async () => {
+  it("ends with the reason of the signal that aborts the wait", async () => {
     const stop = new AbortController();
     const wait = client.waitForTurn({ project: PROJECT, turn: call.agent_turn_id, signal: stop.signal });
     const reason = new Error("enough");

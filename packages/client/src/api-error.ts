@@ -2,7 +2,7 @@
 //
 //   E1. `code` is one of the error catalogue of this version. A code that a newer server may have is told by the code of its
 //       status, and kept in `details.error_code`.
-//   E2. `status` 0 says that no answer of the API came: wrong address, nobody there, too late. Whether the request was carried
+//   E2. `status` 0 says that no answer of the API came: wrong address, no server there, too late. Whether the request was carried
 //       out is then unknown.
 //   E3. No message holds the key.
 
@@ -45,7 +45,7 @@ const brand = Symbol.for("tessera.api-error");
 export class ApiError extends TesseraError {
   readonly [brand] = true;
   override readonly name = "ApiError";
-  /** HTTP status of the answer, or 0 where none came: wrong address, nobody there, too late. */
+  /** HTTP status of the answer, or 0 where none came: wrong address, no server there, too late. */
   readonly status: number;
   /** Names the request in the logs of the server; null where no answer of Tessera came. */
   readonly requestId: string | null;

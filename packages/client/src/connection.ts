@@ -1,7 +1,7 @@
 // One exchange with the API: from a prepared request to an answer, or an ApiError that says what was tried.
 //
 //   C1. The key goes to the API and nowhere else: a redirect is not followed, and no message shows it.
-//   C2. Whoever aborts gets the signal's own reason, not an error of ours.
+//   C2. A call that is aborted rejects with the signal's own reason, not with an error of ours.
 
 import { ApiError } from "./api-error.ts";
 import type { PreparedRequest } from "./request.ts";

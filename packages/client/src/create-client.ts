@@ -15,7 +15,7 @@ import { timeoutFor } from "./waiting-time.ts";
 export interface ClientOptions {
   /** Where the API is: `http://127.0.0.1:8099`. A path in front of the API's own is kept. */
   readonly url: string;
-  /** Proves who asks. Absent: only what anybody may ask for, e.g. `getHealth`. */
+  /** Proves who asks. Absent: only what needs no key, e.g. `getHealth`. */
   readonly apiKey?: string;
   /** Sends the requests. Default: the global `fetch`. */
   readonly fetch?: typeof globalThis.fetch;
@@ -53,7 +53,7 @@ const TIMEOUT_MS = 60_000;
  */
 export function createClient(options: ClientOptions): Client {
   const world = openWorld(options);
-  const methods = createMethods(world, OPERATIONS) as unknown as OperationMethods;
+  const methods = createMethods(world, OPERATIONS) as Partial<OperationMethods> as OperationMethods;
   return { ...methods, waitForTurn: (wait) => waitForTurn(methods, world.timers, wait) };
 }
 

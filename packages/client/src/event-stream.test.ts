@@ -45,7 +45,7 @@ describe("the stream of events", () => {
     expect(double.heard.map(({ headers }) => headers["last-event-id"])).toEqual([undefined, "7"]);
   });
 
-  it("goes on when the server ends it in order, and tells whoever watches", async () => {
+  it("goes on when the server ends it in order, and calls onReconnect", async () => {
     const double = await openDouble((_, response, count) => {
       begin(response, event(count));
       response.end();
@@ -138,7 +138,7 @@ describe("the stream of events", () => {
     await expect.poll(() => isClosed, { timeout: 10_000 }).toBe(true);
   });
 
-  it("closes its connection when whoever reads it stops", async () => {
+  it("closes its connection when its reader stops", async () => {
     let isClosed = false;
     const double = await openDouble((_, response) => {
       response.on("close", () => {

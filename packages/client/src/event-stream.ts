@@ -1,6 +1,6 @@
 // Events as an endless list: when the connection ends, the next one goes on after the last event that came (Last-Event-ID).
 //
-//   V1. It ends when its signal is aborted, or when whoever reads it stops; then nothing of it is left running.
+//   V1. It ends when its signal is aborted, or when its reader stops; then nothing of it is left running.
 //   V2. It throws what trying again cannot change (no right, no such project), and what was the matter last when
 //       FAILURES_MAX connections in a row brought nothing. The first connection is tried like any GET.
 //   V3. A connection that brings nothing for IDLE_MS, not even a comment, counts as lost: it may be half open.
@@ -30,7 +30,7 @@ export interface StreamOptions {
   readonly signal?: AbortSignal;
   /** Called when a connection stands: what happens from now on is in it. */
   readonly onOpen?: () => void;
-  /** Told before each pause, so that somebody who watches knows why nothing comes. */
+  /** Called before each pause, so that a reader can say why nothing comes. */
   readonly onReconnect?: (why: { readonly error: unknown; readonly waitMs: number }) => void;
 }
 

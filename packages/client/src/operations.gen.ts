@@ -149,7 +149,7 @@ export type ConversationReset = {
   readonly conversationFrom: number;
 };
 
-/** A message that nobody could deal with, and why. */
+/** A message that could not be processed, and why. */
 export type DeadLetter = {
   readonly deadLetterId: number;
   readonly projectId: string;
@@ -164,7 +164,7 @@ export type Deliverable = {
   readonly cardId: string;
   /** What was said, of an agent that answers in words. */
   readonly text?: string;
-  /** What was answered as JSON; of a call by hand, its whole result. */
+  /** What was answered as JSON; of a tool call without an agent, its whole result. */
   readonly data?: Readonly<Record<string, unknown>> | readonly unknown[];
 };
 
@@ -842,7 +842,7 @@ export interface Operations {
     };
     readonly answer: {
       readonly leaseExpiresAt: string;
-      /** True: nobody wants the result any more. */
+      /** True: the result is no longer wanted; stop the tool. */
       readonly cancel: boolean;
     };
   };
@@ -855,7 +855,7 @@ export interface Operations {
       readonly cgCallTicket?: string;
       readonly body?: {
         readonly toolCallCardId?: string;
-        /** A name for whoever reads the logs. */
+        /** A name, for operators who read the logs. */
         readonly executor?: string;
         /** Makes the claim repeatable: the same id is answered the same calls. */
         readonly claimId?: string;
@@ -1020,7 +1020,7 @@ export interface Operations {
         readonly max?: number;
         /** How long to wait for a call. Default 0. */
         readonly waitMs?: number;
-        /** A name for whoever reads the logs. */
+        /** A name, for operators who read the logs. */
         readonly executor?: string;
         /** Makes the claim repeatable: the same id is answered the same calls. */
         readonly claimId?: string;
@@ -1087,7 +1087,7 @@ export interface Operations {
       readonly nextCursor: string | null;
     };
   };
-  /** List messages that nobody could deal with, the newest first. */
+  /** List messages that could not be processed, the newest first. */
   readonly listDeadLetters: {
     readonly arguments: {
       readonly project: string;

@@ -150,7 +150,7 @@ describe("a server that cannot be reached", () => {
     expect(JSON.stringify([error.message, String(error.cause), error.stack])).not.toContain(KEY);
   });
 
-  it("is told apart from a name that nobody knows", async () => {
+  it("is told apart from an unknown name", async () => {
     const error = await failureOf(methodsFor("http://no-such-host.invalid", testTimers(), 0).getThing(THING));
     expect(error.message).toMatch(/^cannot reach http:\/\/no-such-host\.invalid .*name of the host/);
   });
@@ -181,7 +181,7 @@ describe("a call that takes too long", () => {
     expect(error.message).toBe(`GET ${double.url}/projects/p/things/t was not answered within 60001 ms`);
   });
 
-  it("ends with the reason of whoever aborts it, also during a pause", async () => {
+  it("ends with the reason of the signal that aborts it, also during a pause", async () => {
     const stop = new AbortController();
     const reason = new Error("enough");
     const double = await openDouble((_, response) => sendProblem(response, 503, "x", { "retry-after": "1" }));

@@ -1,6 +1,6 @@
 // Waits until a turn has ended.
 //
-//   W1. Events are only the bell; what getTurn says is the truth. Without events (no right to them, a proxy in between that
+//   W1. Events are only a signal; what getTurn answers counts. Without events (no right to them, a proxy in between that
 //       holds them back) the turn is looked at every POLL_MS.
 //   W2. Time that ran out is an answer, not an error: the turn as it is, whose `endedAt` is null. The turn goes on.
 
@@ -28,13 +28,13 @@ export async function waitForTurn(
   { project, turn, timeoutMs, signal: given }: TurnWait,
 ): Promise<Turn> {
   given?.throwIfAborted();
-  const bell = createBell(timers);
+  const turnSignal = createSignal(timers);
   const done = new AbortController();
   const signal = given === undefined ? done.signal : AbortSignal.any([given, done.signal]);
   let isLate = false;
   const onLate = () => {
     isLate = true;
-    bell.ring();
+    turnSignal.send();
   };
   const late = timeoutMs === undefined ? null : timers.after(timeoutMs, onLate);
   const listening = listen().catch(() => undefined); // W1
@@ -42,7 +42,7 @@ export async function waitForTurn(
     for (;;) {
       const document = await client.getTurn({ project, turn, ...(given === undefined ? {} : { signal: given }) });
       if (document.endedAt !== null || isLate) return document; // W2
-      await bell.rung(signal);
+      await turnSignal.wait(signal);
     }
   } finally {
     late?.cancel();
@@ -52,26 +52,26 @@ export async function waitForTurn(
 
   async function listen(): Promise<void> {
     // What happened before the connection stood is not in it, so the turn is looked at again then.
-    const events = client.streamEvents({ project, agentTurnId: turn, signal, onOpen: bell.ring });
-    for await (const _ of events) bell.ring();
+    const events = client.streamEvents({ project, agentTurnId: turn, signal, onOpen: turnSignal.send });
+    for await (const _ of events) turnSignal.send();
   }
 }
 
-/** Rings are kept until somebody waits, so that none is missed between looking and waiting. */
-function createBell(timers: Timers): { ring(): void; rung(signal: AbortSignal): Promise<void> } {
-  let hasRung = false;
+/** A signal is kept until the next wait, so that none is missed between looking and waiting. */
+function createSignal(timers: Timers): { send(): void; wait(signal: AbortSignal): Promise<void> } {
+  let isSignaled = false;
   let wake: (() => void) | null = null;
   return {
-    ring() {
-      hasRung = true;
+    send() {
+      isSignaled = true;
       wake?.();
     },
-    async rung(signal) {
+    async wait(signal) {
       const stop = new AbortController();
       wake = () => stop.abort();
-      if (hasRung) stop.abort();
+      if (isSignaled) stop.abort();
       await pause(timers, POLL_MS, AbortSignal.any([signal, stop.signal])).catch(() => undefined);
-      hasRung = false;
+      isSignaled = false;
       wake = null;
       signal.throwIfAborted();
     },

@@ -86,7 +86,7 @@ describe("a program with a store in memory", () => {
     await expect(tessera.callTool("treble")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("gives up waiting without giving up the turn, and stops one that nobody wants any more", async () => {
+  it("gives up waiting without giving up the turn, and stops one that is no longer wanted", async () => {
     const release = Promise.withResolvers<void>();
     const slow = defineTool({
       name: "slow",
@@ -105,7 +105,7 @@ describe("a program with a store in memory", () => {
     await expect(tessera.stop("turn_of_nobody")).rejects.toMatchObject({ code: "not_found" });
   });
 
-  it("that closes answers `waiting` to whoever waits, and refuses whatever is asked after that", async () => {
+  it("that closes answers `waiting` to requests that wait, and refuses later ones", async () => {
     const begun = Promise.withResolvers<void>();
     const endless = defineTool({
       name: "endless",

@@ -124,7 +124,10 @@ export function buildApp(world: AppWorld): FastifyInstance {
     if (spec.roles !== "anyone") exchange.isKnown();
     const bodyBytesMax = spec.body === "upload" ? UPLOAD_BODY_BYTES_MAX : limits.bodyBytesMax;
     checkBodyHeaders(request.headers, bodyBytesMax);
-    const holder = { key: spec.roles === "anyone" ? nobodyAt(request.address) : key, address: request.address };
+    const holder = {
+      key: spec.roles === "anyone" ? unauthenticatedAt(request.address) : key,
+      address: request.address,
+    };
     const held = await bytes.take(
       holder,
       bodyBytesOf(request.headers, bodyBytesMax) + (spec.answerBytes ?? ANSWER_BYTES),
@@ -202,7 +205,7 @@ function register(app: FastifyInstance, spec: RouteSpec, { closing }: AppWorld):
       reply.code(answer.status).headers(answer.headers ?? {});
       if (spec.answerType !== undefined) reply.type(`${spec.answerType}; charset=utf-8`);
       if (answer.stream === undefined) return reply.send(answer.body);
-      // B4. Closed with the stream: an idle connection that is left behind would hold up whoever closes the server.
+      // B4. Closed with the stream: an idle connection that is left behind would hold up the close of the server.
       return reply.header("connection", "close").send(Readable.from(answer.stream, { objectMode: false }));
     },
   });
@@ -272,7 +275,7 @@ function bodyBytesOf(headers: FastifyRequest["headers"], bytesMax: number): numb
 }
 
 /** Without a key, the address stands for the client. */
-const nobodyAt = (address: string) => ({ key_id: `nobody/${address}`, project_id: null });
+const unauthenticatedAt = (address: string) => ({ key_id: `nobody/${address}`, project_id: null });
 
 function isUnreadType(error: unknown): boolean {
   return error instanceof errorCodes.FST_ERR_CTP_INVALID_MEDIA_TYPE;
@@ -290,7 +293,7 @@ function unreadType(request: FastifyRequest): HttpRefusal {
 
 function notThere(methods: readonly string[]): TesseraError {
   if (methods.length === 0) return new NotFound("there is no such path", { details: { field: "path" } });
-  return new HttpRefusal("method_not_allowed", `this path knows ${methods.join(", ")}`, {
+  return new HttpRefusal("method_not_allowed", `Allowed methods: ${methods.join(", ")}`, {
     headers: { allow: methods.join(", ") },
   });
 }

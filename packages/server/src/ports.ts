@@ -139,7 +139,7 @@ interface UiActionOrder extends InboundTrace {
   readonly idempotency_key?: string;
 }
 
-/** `ok` serves everything; `degraded` serves everything later (the broker is gone: the sweeper rings); `unready` serves nothing. */
+/** `ok` serves everything; `degraded` serves everything later (the broker is gone: the sweeper repeats the messages); `unready` serves nothing. */
 export interface Health {
   /** The worst of its checks. */
   readonly status: "ok" | "degraded" | "unready";

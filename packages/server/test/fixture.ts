@@ -187,7 +187,10 @@ export class ServerFixture {
   }
 
   /** A call that the key `executor` (or another) holds. */
-  async held(draft: Partial<CallDraft> = {}, key = "executor"): Promise<Call & { opened: OpenedCall }> {
+  async held(
+    draft: Partial<CallDraft> = {},
+    key = "executor",
+  ): Promise<Call & { opened: OpenedCall & { headers: Record<string, string> } }> {
     const [call] = await this.suspended([draft]);
     if (call === undefined) throw new Error("no call");
     const opened = await this.send("POST", `/projects/${PROJECT}/calls/${call.tool_call_id}/open`, {

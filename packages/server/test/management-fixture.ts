@@ -1,5 +1,5 @@
 // The server's fixture with everything that runtime wires to it: a real reader of profiles, tool calls as the agents' package
-// commits them, a verifier. Nobody works on the turns; a test does that itself.
+// commits them, a verifier. No worker runs; a test works on the turns itself.
 
 import { createHash } from "node:crypto";
 import { readProfileYaml } from "@tessera/agent";

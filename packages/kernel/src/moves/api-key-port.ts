@@ -153,7 +153,7 @@ function checkRequest(request: ApiKeyRequest): void {
   checkIds({ project_id });
   if (!API_KEY_ROLES.includes(role)) throw refuse("role", `role must be one of ${API_KEY_ROLES.join(", ")}`);
   if ((role === "executor") !== targets.length > 0)
-    throw refuse("targets", "an executor, and nobody else, has targets");
+    throw refuse("targets", "only a key with the role executor has targets");
   if (targets.length > TARGETS_MAX || !targets.every(isId)) throw refuse("targets", "a target is an id");
   if (label.length > LABEL_CHARS_MAX || /\p{Cc}/u.test(label) || !label.isWellFormed()) {
     throw refuse("label", `label must be one line of at most ${LABEL_CHARS_MAX} characters`);

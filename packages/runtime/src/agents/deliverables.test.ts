@@ -77,7 +77,7 @@ it("that never fit end the turn without success, and are no success of a type", 
   expect(turn).toMatchObject({ status: "partial", error: { code: "max_steps_reached" } });
 });
 
-it("that nobody asked for in this shape are refused with what does not fit", async () => {
+it("of a shape that was not asked for are refused with what does not fit", async () => {
   const tessera = await open({ text: "The Sol." });
   const { agentTurnId } = await tessera.run({ input: "go" });
   await expect(tessera.turn(agentTurnId, { deliverable: Offer })).rejects.toMatchObject({

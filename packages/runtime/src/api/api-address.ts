@@ -1,4 +1,4 @@
-// Where the API listens unless somebody says otherwise: on this machine only.
+// Where the API listens by default: on this machine only.
 
 /** Where the API listens where nothing else is said: on loopback. */
 export const API_HOST = "127.0.0.1";

@@ -137,7 +137,7 @@ describe("a turn that is asked for with a traceparent", () => {
   });
 });
 
-describe("a tool call by hand with a traceparent", () => {
+describe("a tool call without an agent, with a traceparent", () => {
   it("is in that trace, with its command", async () => {
     const { status, body } = await post("/tools/far__away:call", {}, { traceparent });
     expect(status).toBe(200);

@@ -2,7 +2,7 @@
 //
 //   K1. It is never stored in the database. Where others may use it, holder.ts leaves it in the store's directory.
 //   K2. It is compared in constant time, and every other key is left to the kernel.
-//   K3. One that no request can show is refused at the start, without being repeated: nobody could use the API.
+//   K3. One that no request can show is refused at the start, without being repeated: no client could use the API.
 
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { Kernel } from "@tessera/kernel";
@@ -10,7 +10,7 @@ import { BadRequest } from "@tessera/protocol";
 
 export interface LocalKey {
   readonly text: string;
-  /** Made here and not known to anybody yet: worth printing. */
+  /** Made here and not known yet: worth printing. */
   readonly isNew: boolean;
   authenticate: Kernel["authenticate"];
 }

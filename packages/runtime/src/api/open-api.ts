@@ -1,8 +1,8 @@
 // The HTTP API of a node, with everything that its routes ask for.
 //
 //   A1. On loopback unless an address is given, with an administrator's key of this process (local-key.ts).
-//   A2. Whoever holds a directory is reached through this API (holder.ts); `openSelfApi` is for a command that talks to
-//       nobody but itself and leaves no trace.
+//   A2. The process that holds a directory is reached through this API (holder.ts); `openSelfApi` is for a command that
+//       talks only to itself and leaves no trace.
 
 import { createHash } from "node:crypto";
 import type { Server, ServerOptions } from "@tessera/server";

@@ -1,6 +1,7 @@
 // The broker: is it there, is it new enough, does it keep streams, does it let everybody in.
 //
-// The bus only rings, so a broker that is gone makes nothing wrong, only slow; but whoever names one expects it to work.
+// The bus only carries hints, so a broker that is gone makes nothing wrong, only slow; but a broker that was named is expected to
+// work.
 
 import { WORKER_TARGET_DEFAULT } from "@tessera/agent";
 import type { DurableLook } from "@tessera/engines/nats";
@@ -84,7 +85,7 @@ export function greetingChecks(greeting: Greeting, host: string, hasLogin: boole
       ? broker.ok(`login${name}`, hasLogin ? "the server took the user of the URL" : "the server took this client")
       : broker.warn(
           `login${name}`,
-          "the server lets in whoever connects",
+          "the server accepts every connection without authentication",
           "Give each role a user with its own permissions (deploy/nats.conf), and put one into the NATS URL.",
         ),
   ];

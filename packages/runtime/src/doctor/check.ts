@@ -1,7 +1,7 @@
 // One thing that was looked at: what was found, and what to do about it.
 //
 //   C1. `warn` is for what works and may not stay so; `fail` for what will not work. Each has one sentence of what to do.
-//   C2. A failure is somebody's fault: the configuration's, or that of something that cannot be reached.
+//   C2. A failure has a cause outside: the configuration, or something that cannot be reached.
 //   C3. No text holds a password or a key.
 
 import type { Clock } from "@tessera/kernel";

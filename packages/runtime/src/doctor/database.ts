@@ -65,7 +65,7 @@ async function rightsCheck(
 ): Promise<Check> {
   if (is_superuser) {
     const fix = "Connect as a role with fewer rights (deploy/roles.sql).";
-    return store.warn("role", `${role_name} is a superuser: whoever gets this URL may do anything`, fix);
+    return store.warn("role", `${role_name} is a superuser: a client with this URL may do anything`, fix);
   }
   const { functions, callable, may_create } = await reads.rights();
   if (functions === 0) {

@@ -46,7 +46,7 @@ describe("the machine", () => {
     expect(checkNode(version, "/bin/node")).toMatchObject({ status, fault });
   });
 
-  it("of a kind that nobody tested is named", () => {
+  it("of a kind that was not tested is named", () => {
     expect(checkPlatform("sunos")).toMatchObject({ status: "warn" });
     expect(checkPlatform("linux")).toMatchObject({ status: "ok" });
   });
@@ -170,7 +170,7 @@ describe("the broker", () => {
 });
 
 describe("the work", () => {
-  it("that nobody takes is named by its target", () => {
+  it("that no executor takes is named by its target", () => {
     expect(executorChecks([])).toMatchObject([{ status: "ok" }]);
     const stuck = [{ target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.words.count", calls: 2, seconds: 40 }];
     expect(executorChecks(stuck)).toMatchObject([{ status: "warn", found: expect.stringContaining("target words") }]);

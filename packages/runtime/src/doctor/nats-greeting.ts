@@ -1,4 +1,4 @@
-// What a NATS server says of itself before anybody does anything: its INFO line, and whether it lets this user in.
+// What a NATS server says of itself before a client sends anything: its INFO line, and whether it lets this user in.
 //
 //   G1. Nothing is made or changed on the server: one connection, one CONNECT, one question to JetStream, closed.
 //   G2. Nothing takes longer than GREETING_MS_MAX; a server that is silent is one that cannot be reached.

@@ -1,7 +1,7 @@
 // Everything that `tessera doctor` looks at, in the order in which one thing needs the other.
 //
 //   D1. Looking changes nothing: no store is made, nothing is written to the database or the broker.
-//   D2. Only what was named is looked at: a store, a broker and a server that nobody chose are no failure.
+//   D2. Only what was named is looked at: a store, a broker and a server that were not named are no failure.
 //   D3. A check that breaks is a failure of its own and hides none of the others.
 
 import { systemClock } from "@tessera/engines/system";

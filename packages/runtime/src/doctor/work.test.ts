@@ -17,7 +17,7 @@ spec: { placement: edge, exports: [{ name: count }] }
 `;
 const DAY_MS = 86_400_000;
 
-it("finds calls that nobody takes, workers that are alive, and keys that end", async () => {
+it("finds calls that no executor takes, workers that are alive, and keys that end", async () => {
   const bundle = await mkdtemp(join(tmpdir(), "tessera-work-"));
   await writeFile(join(bundle, "tessera.yaml"), YAML);
   const onWarning = () => {};

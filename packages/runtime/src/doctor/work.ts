@@ -1,4 +1,4 @@
-// Who works on a store, what waits for somebody, and which keys there are.
+// Who works on a store, which calls wait for an executor, and which keys there are.
 
 import { createDoctorReads, type Database, DatabaseError, type LivingKey, type UnclaimedCalls } from "@tessera/kernel";
 import { parseTargetSubject } from "@tessera/protocol";
@@ -6,13 +6,13 @@ import { type Check, checksOf } from "./check.ts";
 
 const work = checksOf("work");
 const keys = checksOf("keys");
-/** A call that nobody took for so long has nobody to take it. */
+/** A call that was not taken for so long counts as one without an executor. */
 const UNCLAIMED_SECONDS = 15;
 /** Swept once a second; a session that keeps rows locked is ended after five. */
 export const DUE_SECONDS_MAX = 15;
 const EXPIRING_DAYS = 14;
 
-/** A role may be kept from looking: then somebody else has to. */
+/** A role may be kept from looking: then another process has to. */
 export async function workChecks(database: Database, project: string): Promise<Check[]> {
   try {
     return await lookAtWork(database, project);
@@ -40,14 +40,14 @@ function dueCheck(seconds: number): Check {
 }
 
 export function executorChecks(unclaimed: readonly UnclaimedCalls[]): Check[] {
-  if (unclaimed.length === 0) return [work.ok("executors", "no call waits for somebody to take it")];
+  if (unclaimed.length === 0) return [work.ok("executors", "no call waits for an executor")];
   return unclaimed.map(({ target_subject, calls, seconds }) => {
     const { target } = parseTargetSubject(target_subject);
     const some = calls === 1 ? "a call waits" : `${calls} calls wait`;
     const fix = `Start an executor of ${target}: \`tessera start BUNDLE --role tools\`, or your own service.`;
     return work.warn(
       "executors",
-      `${some} for target ${target} and nobody takes them, since ${Math.round(seconds)} s`,
+      `${some} for target ${target} that no executor takes, since ${Math.round(seconds)} s`,
       fix,
     );
   });

@@ -1,4 +1,4 @@
-import type { BusHealth } from "@tessera/kernel";
+import type { Bus, BusHealth, Database } from "@tessera/kernel";
 import { DatabaseError } from "@tessera/kernel";
 import { VirtualClock } from "@tessera/testkit";
 import { expect, it } from "vitest";
@@ -10,11 +10,9 @@ const connected: BusHealth = { connected: true, connections: 1, warnings: [] };
 /** A node whose database answers with what it is given, and whose bus is as it is told. */
 function nodeWith(query: () => Promise<unknown[]>, bus: () => BusHealth = () => connected) {
   const clock = new VirtualClock();
-  const node = {
-    clock,
-    store: { database: { query } },
-    bus: { health: bus, capabilities: { kind: "nats" } },
-  } as unknown as HealthOptions["node"];
+  const database = { query } as Partial<Database> as Database;
+  const capabilities = { kind: "nats" } as Bus["capabilities"];
+  const node: HealthOptions["node"] = { clock, store: { database }, bus: { health: bus, capabilities } };
   return { clock, node };
 }
 

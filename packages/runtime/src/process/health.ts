@@ -3,9 +3,9 @@
 //   H1. `unready` when the database does not answer in time, takes no writes (watch-writes.ts), has another schema, or the
 //       process is going away: nothing can be served.
 //   H2. `degraded` when only the broker is gone or takes nothing: everything is served, later, because the sweeper and the
-//       looks of the workers do what the bell would have done. And when something has been due for DUE_SECONDS_MAX while this
+//       looks of the workers do what the message would have done. And when something has been due for DUE_SECONDS_MAX while this
 //       process was there: no process sweeps the store, or another session keeps rows locked.
-//   H3. Anybody may ask, so no answer names a host, a user or a path, and any number of questions at once is one look.
+//   H3. Unauthenticated requests are answered, so no answer names a host, a user or a path, and any number of questions at once is one look.
 
 import { checkSchema, createDoctorReads, isReadOnly } from "@tessera/kernel";
 import { TesseraError } from "@tessera/protocol";
@@ -14,7 +14,10 @@ import { DUE_SECONDS_MAX } from "../doctor/work.ts";
 import type { Node } from "./open-node.ts";
 
 export interface HealthOptions {
-  readonly node: Pick<Node, "store" | "bus" | "clock">;
+  readonly node: Pick<Node, "clock"> & {
+    readonly store: Pick<Node["store"], "database">;
+    readonly bus: Pick<Node["bus"], "health" | "capabilities">;
+  };
   /** True once this process was asked to stop. */
   readonly isDraining?: (() => boolean) | undefined;
   readonly timeLimitMs?: number;
@@ -103,7 +106,7 @@ function withinLimit(
   });
 }
 
-function busCheck(bus: Node["bus"]): HealthCheck {
+function busCheck(bus: HealthOptions["node"]["bus"]): HealthCheck {
   const { connected, refuses, warnings } = bus.health();
   const { kind } = bus.capabilities;
   if (!connected) {

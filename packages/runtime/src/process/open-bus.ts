@@ -1,4 +1,4 @@
-// The bus of a node. The bus only rings (docs/design.md#messages-are-hints), so the choice is about reach, never about safety:
+// The bus of a node. It only carries hints (docs/design.md#messages-are-hints), so the choice is about reach, never about safety:
 // NATS where its URL is given, else PostgreSQL's own notifications where that is the store, else this process's memory.
 
 import type { Bus } from "@tessera/kernel";
@@ -9,7 +9,7 @@ import type { StorePlace } from "../store/store-place.ts";
 export interface BusConfiguration {
   /** One NATS URL, or several of one cluster separated by commas. */
   readonly nats?: string | undefined;
-  /** Which store rings and is rung for; without it, an executor that is no part of a store. */
+  /** Whose messages these are; without it, an executor that is no part of a store. */
   readonly storeId?: string | undefined;
   /** Whether the age of a broker is told; default no: a command that only asks is not who upgrades it. */
   readonly warnsOfBroker?: boolean | undefined;

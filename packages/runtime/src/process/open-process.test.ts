@@ -71,7 +71,7 @@ describe("a process", () => {
     expect(worker.agents?.worker).not.toBeNull();
   });
 
-  it("that only works works on calls by hand, too", async () => {
+  it("that only works takes tool calls without an agent, too", async () => {
     const { tool, release } = gated();
     release();
     const process = await open({ roles: ["kernel", "worker"], tools: [tool] });
@@ -124,7 +124,7 @@ describe("a process", () => {
   });
 });
 
-describe("whoever holds a directory", () => {
+describe("the process that holds a directory", () => {
   it("serves the API for others, also without the role, and on no port that it was not asked for", async () => {
     const process = await open({ data, roles: ["kernel"], api: { port: 8099 } });
     const { port } = new URL(process.api?.url ?? "");
@@ -137,10 +137,10 @@ describe("whoever holds a directory", () => {
     const left = { url: `${dead.api?.url}\n`, key: `${dead.api?.key.text}\n` };
     await dead.close({ graceMs: 0 });
     for (const [file, text] of Object.entries(left)) writeFileSync(join(data, file), text);
-    expect(await reachHolder(data)).toBeNull(); // nobody holds it
+    expect(await reachHolder(data)).toBeNull(); // no process holds it
 
     const node = await openNode({ data, ...quiet });
-    expect(await reachHolder(data)).toBeNull(); // somebody does, and serves nothing
+    expect(await reachHolder(data)).toBeNull(); // one does, and serves nothing
     const own = await openSelfApi(node, quiet);
     expect(own.url).toMatch(/^http:\/\/127\.0\.0\.1:/);
     expect(await reachHolder(data)).toBeNull();

@@ -4,16 +4,16 @@
 //       way closes what it had opened. The bundle is read beside the store (tool-code.ts); its mistakes are told after the
 //       store's.
 //   P2. Workers run inline and isolated tools themselves, so they load the bundle, too; only the role tools serves targets.
-//       Calls asked for by hand are worked on wherever tools are loaded.
+//       Tool calls without an agent are worked on wherever tools are loaded.
 //   P3. Told to stop, it first says so: readiness is `unready`. Then nothing new is taken, and what runs has the grace to
 //       finish. The API answers until then, because executors elsewhere report through it; then the rest ends in reverse.
 //   P4. Told a second time, it gives no grace at all.
-//   P5. Whoever holds a directory serves the API (holder.ts, D1), also without the role: on loopback, on a free port.
+//   P5. The process that holds a directory serves the API (holder.ts, D1), also without the role: on loopback, on a free port.
 //   P6. Every part of the stop is bounded (stop-bounds.ts): close() settles within the grace and STOP_MS_MAX, and names what did
 //       not end.
 //   P7. Where a newer build brings the store to a schema that this one cannot work on, it takes nothing new from then on, gives what runs
 //       the grace, and stays unready; `outdated` says so to the owner of the process.
-//   P8. An event loop that stands still for good answers nobody, no signal either: a thread ends the process then (hangs/). It
+//   P8. An event loop that stands still for good answers no request and no signal: a thread ends the process then (hangs/). It
 //       watches from the moment that the store is open until all else has ended.
 //   P9. A process with a worker and a bundle may load it again (reload/). A process that is told to stop does not.
 
@@ -71,12 +71,12 @@ export interface ProcessOptions extends Omit<NodeOptions, "sweep" | "warnsOfBrok
     | undefined;
   /** How long what runs may take to finish once the process is too old for its store (P7); default 30 s. */
   readonly graceMs?: number | undefined;
-  /** A look at the store before anybody works on it. */
+  /** A look at the store before work on it begins. */
   /** The bundle can be loaded again (P9). */
   readonly isReloadable?: boolean | undefined;
   readonly beforeWork?: ((node: Node) => Promise<void>) | undefined;
   readonly onLog?: ((entry: PrintedEntry) => void) | undefined;
-  /** Of calls that run here by hand. */
+  /** Of tool calls without an agent that run here. */
   readonly onProgress?: ((toolCallId: string, update: ToolProgress) => void) | undefined;
 }
 
@@ -235,7 +235,7 @@ async function closeAll(
   throwFailures(failures);
 }
 
-/** P4: whoever is asked again with no grace lets go of the rest. What comes of it is told by the first asking. */
+/** P4: asked again with no grace, it lets go of the rest. What comes of it is answered to the first call. */
 function hurry(working: readonly Working[]): void {
   void Promise.allSettled(working.map(({ stop }) => stop({ graceMs: 0 })));
 }

@@ -1,7 +1,7 @@
-// Failures that foreign code leaves behind in this process: rejections that nobody awaits, throws in timers and listeners.
+// Failures that foreign code leaves behind in this process: rejections that are not awaited, throws in timers and listeners.
 //
 //   S1. One that was made in code of others (tool's foreign-code.ts) is told under its name, and the process goes on.
-//   S2. Every other one ends the process as Node does it where nobody listens: it is ours or that of the program around us.
+//   S2. Every other one ends the process as Node does it without a listener: it is ours or that of the program around us.
 //       Listeners of that program come first; where it has some, they decide alone.
 //   S3. A program that uses createTessera can do without (`reportStrays: false`), because the process is its own.
 
@@ -41,7 +41,7 @@ function listen(process: FailingProcess): () => void {
     if (isTold(error) || process.listenerCount("uncaughtException") > 1) return; // S2
     stop();
     process.nextTick(() => {
-      throw error; // nobody listens any more: Node prints it and ends the process
+      throw error; // no listener is left: Node prints it and ends the process
     });
   };
   const stop = () => {

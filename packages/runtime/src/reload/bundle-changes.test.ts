@@ -3,6 +3,7 @@
 import type { AgentProfile } from "@tessera/agent";
 import type { LoadedBundle } from "@tessera/executor";
 import type { RegisteredTool, ToolHandler } from "@tessera/tool";
+import type { DocumentTool } from "@tessera/tool/resources";
 import { expect, it } from "vitest";
 import { changedAgents, changedTools } from "./bundle-changes.ts";
 
@@ -17,8 +18,16 @@ const here = (handler: ToolHandler) => ({ kind: "function", handler }) as const;
 const child = (file: string) => ({ kind: "module", entry: `/b/${file}`, export_name: "x" }) as const;
 
 function bundle(tools: readonly RegisteredTool[], entries: Readonly<Record<string, string>> = {}): LoadedBundle {
-  const declared = Object.entries(entries).map(([tool_name, entry]) => ({ definition: { tool_name }, entry }));
-  return { root: "/b", tools, declared, config: { file: "tessera.config.ts", exports: {} } } as unknown as LoadedBundle;
+  const declared = Object.entries(entries).map(([tool_name, entry]) => {
+    const definition = { tool_name } as RegisteredTool["definition"];
+    return { definition, entry } as Partial<DocumentTool> as DocumentTool;
+  });
+  return {
+    root: "/b",
+    tools,
+    declared,
+    config: { file: "tessera.config.ts", exports: {} },
+  } as Partial<LoadedBundle> as LoadedBundle;
 }
 
 function changes(

@@ -36,7 +36,7 @@ export function changedTools(
     return JSON.stringify(a.definition) !== JSON.stringify(b.definition) || isOtherCode(a, b);
   });
   if (found.changed.length > 0) return found;
-  // What stands around the handlers may have changed, or what they import: nobody can tell which of them mean it.
+  // What stands around the handlers may have changed, or what they import: which of them mean it cannot be known.
   const around = [...is.values()].filter((tool) => {
     return (
       tool.code?.kind === "function" &&

@@ -45,7 +45,7 @@ it.each([
   ["a module's own file", ["/b/a.ts"], ["/b/a.ts"]],
   ["a file that several import", ["/b/lib.ts"], ["/b/a.ts", "/b/c.ts"]],
   ["a file that was read meanwhile", ["/b/words.txt"], ["/b/c.ts"]],
-  ["a source that nobody knew", ["/b/new.ts"], ["/b/a.ts", "/b/c.ts"]],
+  ["an unknown source", ["/b/new.ts"], ["/b/a.ts", "/b/c.ts"]],
   ["how modules are found", ["/b/tsconfig.json"], ["/b/a.ts", "/b/c.ts"]],
   ["a resource", ["/b/tessera.yaml"], []],
   ["a module of this process", ["/b/inline.ts"], []],
@@ -74,7 +74,7 @@ it("what changed before a load that was dropped is not forgotten", async () => {
   expect(looked).toEqual([]);
 });
 
-it("a module that is looked at only because nobody knows whose a new source is has not changed", async () => {
+it("a module that is looked at only because a new source is not known to belong to another has not changed", async () => {
   await load(["/b/new.ts"]);
   expect(modules.isChanged("/b/a.ts")).toBe(false);
 });

@@ -2,7 +2,7 @@
 //
 //   M1. A module is looked at again if a file that it was loaded from changed since it was taken into use; a load that was
 //       dropped meanwhile changes nothing about that.
-//   M2. A source that changed and belongs to nothing that is known may be anybody's by now: then all are looked at again.
+//   M2. A source that changed and belongs to nothing that is known may belong to any module by now: then all are looked at again.
 
 import type { IsolatedHost } from "@tessera/executor";
 

@@ -27,7 +27,7 @@ function bench(answers: Readonly<Record<string, readonly string[]>>) {
   return { asked, clock, leaving, warnings };
 }
 
-it("are asked for again until they may go, and those of somebody else are left alone", async () => {
+it("are asked for again until they may go, and those of other processes are left alone", async () => {
   const { asked, clock, leaving, warnings } = bench({
     waited: ["conflict", "away", "conflict"],
     theirs: ["precondition_failed"],

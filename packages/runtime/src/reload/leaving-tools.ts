@@ -1,6 +1,6 @@
 // Tools that went out of a bundle: their names go out of the project, as soon as no call waits for them.
 //
-//   L1. Only the definition that this process wrote goes: one that somebody else wrote under the name stays.
+//   L1. Only the definition that this process wrote goes: one that another process wrote under the name stays.
 //   L2. A call that waits keeps its tool's name (l0.put_tools refuses); it is asked again until it may go.
 
 import type { Clock, Kernel, Timer } from "@tessera/kernel";

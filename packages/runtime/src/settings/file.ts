@@ -52,7 +52,7 @@ async function yamlEntries(directory: string): Promise<Entry[]> {
     readYaml(text, { kind: "bundle", file: path }).flatMap(({ value, locate }) => {
       const spec = isJsonObject(value) && value.kind === "Package" ? value.spec : undefined;
       const settings = isJsonObject(spec) ? spec.settings : undefined;
-      if (!isJsonObject(settings)) return []; // what is no mapping is told by whoever reads the Package
+      if (!isJsonObject(settings)) return []; // what is no mapping is reported by the reader of the Package
       return Object.entries(settings).map(([key, each]): Entry => {
         return { key, value: each, at: { file: path, ...locate(`/spec/settings/${key}`, "key") } };
       });

@@ -57,7 +57,7 @@ function isAccepted(read: () => unknown): boolean {
     read();
     return true;
   } catch {
-    return false; // whoever refuses it says why for itself; here the form is told
+    return false; // its reader says why it refuses it; here the form is reported
   }
 }
 

@@ -73,7 +73,7 @@ export function resolveSettings(sources: SettingSources): ResolvedSettings {
     const value = readGiven(first, sources, problems);
     return value === undefined ? defaultOf(name) : { name, source, from, value };
   });
-  const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as unknown as Settings;
+  const values = Object.fromEntries(settings.map(({ name, value }) => [name, value])) as Partial<Settings> as Settings;
   return { values, settings, problems };
 }
 

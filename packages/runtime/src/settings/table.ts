@@ -85,7 +85,7 @@ export const SETTINGS = {
     flag: "--nats",
     variable: "TESSERA_NATS",
     key: "nats",
-    says: "The URL of a NATS server as the bus, or several of one cluster; without it the store's own notifications ring.",
+    says: "The URL of a NATS server as the bus, or several of one cluster; without it the store's own notifications are used.",
   },
   api_key: {
     type: { kind: "text" },

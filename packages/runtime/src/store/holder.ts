@@ -1,10 +1,10 @@
 // How a directory that is held by a running process is reached: the holder serves the API and says where.
 //
-//   D1. A directory has one holder. Everything that others want from its store goes through the holder's API, so whoever
+//   D1. A directory has one holder. Everything that others want from its store goes through the holder's API, so whatever process
 //       holds one for longer than a command serves it.
 //   D2. DIR/key and DIR/url are readable by their owner only, written once the API is up and removed when it closes.
 //   D3. The files count only with a live lock that names the same address: after `kill -9` they are left behind, and the
-//       next holder of the directory may be somebody who serves nothing.
+//       next holder of the directory may be a process that serves nothing.
 //   D4. Looking for a holder makes nothing: no directory, no lock.
 
 import { existsSync } from "node:fs";
@@ -41,7 +41,7 @@ export async function announceHolder(store: Store, { url, key }: Holder): Promis
   return forget;
 }
 
-/** Whoever holds a directory; `reached` is null unless this user reaches its API. */
+/** The process that holds a directory; `reached` is null unless this user reaches its API. */
 export interface FoundHolder {
   readonly pid: number;
   readonly startedAt: string;
@@ -53,7 +53,7 @@ export async function reachHolder(dataDir: string): Promise<Holder | null> {
   return (await findHolder(dataDir))?.reached ?? null;
 }
 
-/** Null: nobody holds it. */
+/** Null: no process holds it. */
 export async function findHolder(dataDir: string): Promise<FoundHolder | null> {
   const directory = resolve(dataDir);
   if (!existsSync(join(directory, "lock"))) return null; // D4

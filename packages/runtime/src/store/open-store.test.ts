@@ -53,7 +53,7 @@ describe("a store in a directory", () => {
     expect(keys[0]).not.toBe(keys[1]);
   });
 
-  it.each(["check", "no"] as const)("is not made by whoever only looks at it (migrate: %s)", async (migrate) => {
+  it.each(["check", "no"] as const)("is not made by a process that only looks at it (migrate: %s)", async (migrate) => {
     const data = join(directory, "nothing");
     expect((await failure({ data, migrate })).details.kind).toBe("missing");
     expect(existsSync(data)).toBe(false);

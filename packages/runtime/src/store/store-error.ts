@@ -37,7 +37,7 @@ export function storeError(error: unknown, place: StorePlace, doing: string): un
   return error;
 }
 
-/** For a store that is only looked at: opening would make it, which nobody asked for. */
+/** For a store that is only looked at: opening would make it, which was not asked for. */
 export function missingStore(place: StorePlace): TesseraError {
   return new TesseraError(
     "storage_error",

@@ -6,8 +6,11 @@ import { watchWrites } from "./watch-writes.ts";
 const asked: string[] = [];
 const full = () => new DatabaseError("exhausted", "no space left", { sqlstate: "53100" });
 const base = {
-  capabilities: { engine: "postgres", batchesInFlight: 2 },
-  query: async (text: string) => void asked.push(`patient ${text}`),
+  capabilities: { engine: "postgres", roles: true, batchesInFlight: 2 } as const,
+  query: async (text: string) => {
+    asked.push(`patient ${text}`);
+    return [];
+  },
 };
 
 describe("the watched store", () => {
@@ -16,9 +19,10 @@ describe("the watched store", () => {
       query: async (text: string) => {
         asked.push(`impatient ${text}`);
         if (text === "write") throw full();
+        return [];
       },
     };
-    const watched = watchWrites({ ...base, impatient } as unknown as Database, {
+    const watched = watchWrites({ ...base, impatient } as Partial<Database> as Database, {
       clock: new VirtualClock(),
       onWarning: () => undefined,
     });
@@ -31,7 +35,10 @@ describe("the watched store", () => {
   });
 
   it("has none where the store has none", () => {
-    const watched = watchWrites(base as unknown as Database, { clock: new VirtualClock(), onWarning: () => undefined });
+    const watched = watchWrites(base as Partial<Database> as Database, {
+      clock: new VirtualClock(),
+      onWarning: () => undefined,
+    });
     expect(watched.impatient).toBeUndefined();
   });
 });

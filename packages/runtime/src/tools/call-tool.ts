@@ -1,4 +1,4 @@
-// One tool call, asked for by a person or a program: committed as a turn, awaited here, finished by whoever has the role.
+// One tool call, asked for by a person or a program: committed as a turn, awaited here, worked on by a process with the role.
 
 import type { ToolCaller, ToolCallRequest } from "@tessera/agent";
 import { isJsonObject, type JsonValue } from "@tessera/protocol";
@@ -27,7 +27,7 @@ export type ToolCallAnswer<Result = JsonValue> =
     }
   | {
       readonly agentTurnId: string;
-      /** `timeout`: it took longer than it may, or nobody took it in time. */
+      /** `timeout`: it took longer than it may, or no executor took it in time. */
       readonly status: "failed" | "canceled" | "timeout" | "partial";
       /** What there is all the same: of a failed call, its error as the model sees it. */
       readonly result: JsonValue;

@@ -15,7 +15,7 @@ export interface ExecutorLink {
   readonly clock: Clock;
   /** Makes ids of traces and spans. */
   readonly ids: Ids;
-  /** The store cannot be looked at from here; what the bus lost, the sweeper rings for again. */
+  /** The store cannot be looked at from here; what the bus lost, the sweeper sends again. */
   readonly kernel: { overdueMessages(): Promise<BusMessage[]> };
   /** Leaves the bus. */
   close(): Promise<void>;

@@ -1,4 +1,4 @@
-// Which code of this host a call may have. A call names a tool and pins a definition; both were written by somebody who may
+// Which code of this host a call may have. A call names a tool and pins a definition; both were written by a client that may
 // define tools in a project, and that is not the same as running code here.
 //
 //   R1. Code of this host runs only for the project it was opened for, and only for definitions that mean it: the same

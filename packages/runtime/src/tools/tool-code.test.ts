@@ -59,7 +59,7 @@ describe("the code of a bundle's tools", () => {
     expect(existsSync(join(directory, "data"))).toBe(false);
   }, 120_000);
 
-  it("waits for whoever asks, where they are not", () => {
+  it("waits for a consumer that asks, where they are not", () => {
     expect(answerOf(children, {})).toEqual([0, 1]);
   }, 120_000);
 

@@ -4,9 +4,9 @@
 //   C1. Where transformed sources are kept beside compiled ones, a start does not wait for the store: children start on
 //       another core meanwhile, and before the database has grown this process, which makes them cheap to start.
 //   C2. Elsewhere they are kept beside the workspaces, in a directory that is the store's to make: then it waits.
-//   C3. What comes of it is told by `bundle()`, to whoever asks; a start that failed for another reason drops it.
+//   C3. What comes of it is answered by `bundle()`, to every caller; a start that failed for another reason drops it.
 //   C4. Where it is reloadable, each load is tried beside what is in use, and then used or dropped. Modules that no changed file
-//       belongs to stay as they are, with what they remember. Whose file a new source is nobody knows: then all are loaded.
+//       belongs to stay as they are, with what they remember. Whose file a new source is, is not known: then all are loaded.
 
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -129,7 +129,7 @@ export async function openToolCode(options: ToolCodeOptions): Promise<ToolCode> 
       }
     },
     async close() {
-      await isolated.close(); // a child that nobody ends keeps this process alive
+      await isolated.close(); // a child that is not ended keeps this process alive
       await place.close();
       if (versionsDir !== undefined) await rm(versionsDir, { recursive: true, force: true });
     },
@@ -154,7 +154,7 @@ async function readBundle(bundle: string, options: BundleLoadOptions): Promise<L
   });
 }
 
-/** A workspace that nobody chose lies beside the store, or, without a directory, is removed at the end. */
+/** A workspace that was not chosen lies beside the store, or, without a directory, is removed at the end. */
 async function workspaceRoot({
   workspaces,
   place,

@@ -14,7 +14,7 @@
 //   H7. A host has one edition of its bundle in use, and may be given another. Who began with an edition keeps its code; a tool
 //       that only a later one has is found there. Everybody else is served from the one in use.
 //   H8. A target that the new edition has no tools for goes on being served: calls that wait for it are told that their tool is
-//       gone. One whose tools are somebody else's to run is let go.
+//       gone. One whose tools another process runs is let go.
 
 import { createAgentRuntime } from "@tessera/agent";
 import {
@@ -62,7 +62,7 @@ export interface ToolHostOptions {
   readonly shell?: ShellOptions | undefined;
   /** Targets whose HTTP-described tools are run here. */
   readonly openApiTargets?: readonly string[] | undefined;
-  /** How their requests go out; default: to public addresses only. Whoever gives one closes it. */
+  /** How their requests go out; default: to public addresses only. The caller closes the one that it gives. */
   readonly dispatcher?: Outgoing;
   /** Where the workspaces of agents are; default: beside the store. */
   readonly workspaces?: string | undefined;

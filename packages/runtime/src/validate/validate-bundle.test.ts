@@ -132,11 +132,11 @@ describe("a bundle", () => {
     );
   });
 
-  it("hears that a Tool without entry and placement is served by somebody else", async () => {
+  it("reports that a Tool without entry and placement is served by another process", async () => {
     await write({ "tessera.yaml": resource("Tool", "t", "  exports: [{ name: x }]\n") });
     const { findings } = await check();
     expect(findings).toMatchObject([{ severity: "warning", code: "no_entry", line: 4 }]);
-    expect(findings[0]?.message).toContain("served by whoever listens on target t");
+    expect(findings[0]?.message).toContain("served by the process that listens on target t");
   });
 
   it("has its extensions looked at: each must export register", async () => {

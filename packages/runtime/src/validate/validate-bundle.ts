@@ -2,7 +2,7 @@
 //
 //   V1. Nothing of the bundle runs but the top level of its modules: tools' and extensions' in a child process, the config
 //       file's here, because what it defines is its exports. The report says so.
-//   V2. What loading the bundle would refuse is an error. What it would pass over, or what needs somebody else at run time,
+//   V2. What loading the bundle would refuse is an error. What it would pass over, or what needs another process at run time,
 //       is a warning or a note.
 //   V3. One mistake is reported once: a reference to a Tool that is there and has mistakes is no mistake.
 

@@ -1,4 +1,4 @@
-// YAML files beside those of a bundle: resources in them are not read, because of their names, and nobody would say so.
+// YAML files beside those of a bundle: resources in them are not read, because of their names, and nothing else would say so.
 
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -29,7 +29,7 @@ const NOTE_CODES = {
   unknown_key: "a key that nothing reads",
   env_missing: "a variable that the bundle names is not set",
   named_like_builtin: "a tool of the bundle that takes the place of a built-in one",
-  no_entry: "a Tool without code and without a placement: somebody else has to serve it",
+  no_entry: "a Tool without code and without a placement: another process has to serve it",
   served_elsewhere: "a Tool whose code is not in the bundle",
   no_resources: "nothing in the bundle is a resource",
   no_swarm: "agents without a Swarm",

@@ -1,4 +1,4 @@
-// What the tools and extensions of a bundle need to work: modules with the right exports, somebody who serves them, variables.
+// What the tools and extensions of a bundle need to work: modules with the right exports, a process that serves them, variables.
 
 import type { SwarmBundle } from "@tessera/agent";
 import { credentialVariables, findEntry, type IsolatedHost, type LoadedBundle } from "@tessera/executor";
@@ -62,7 +62,7 @@ export async function extensionFindings(
   return found;
 }
 
-/** What tools need from elsewhere: somebody who serves them, and variables. */
+/** What tools need from elsewhere: a process that serves them, and variables. */
 export async function toolFindings(
   { declared, tools, config }: LoadedBundle,
   documents: readonly ToolDocument[],
@@ -77,7 +77,7 @@ export async function toolFindings(
     const { target } = parseTargetSubject(first.definition.target_subject);
     const isWritten = isWrittenPlacement(document);
     const by = first.definition.options.placement === "edge" ? "claims calls of" : "listens on";
-    const served = `Tool/${name} has no entry: it is served by whoever ${by} target ${target}`;
+    const served = `Tool/${name} has no entry: it is served by the process that ${by} target ${target}`;
     const message = isWritten
       ? served
       : `${served}; write entry for code of this bundle, or placement: service to mean this`;

@@ -40,8 +40,8 @@ export interface Access {
   isStillGood(authorization: string | null): Promise<boolean>;
 }
 
-/** Stands for whoever uses a route that needs no key. It has no right to anything else. */
-const NOBODY: ApiKeyIdentity = { key_id: "nobody", role: "viewer", project_id: null, targets: [] };
+/** Stands for unauthenticated requests, on a route that needs no key. It has no right to anything else. */
+const UNAUTHENTICATED: ApiKeyIdentity = { key_id: "nobody", role: "viewer", project_id: null, targets: [] };
 const BEARER = /^Bearer ([\x21-\x7e]{1,256})$/i;
 
 export function createAccess(world: {
@@ -67,7 +67,7 @@ export function createAccess(world: {
   return {
     admitAddress: (address) => rateLimited(addresses.take(address)),
     async admit(spec, { authorization, address, params }) {
-      if (spec.roles === "anyone") return NOBODY;
+      if (spec.roles === "anyone") return UNAUTHENTICATED;
       const key = await kernel.authenticate(keyTextOf(authorization));
       if (key === null) throw noKey(); // A1
       for (const name in params) checkParam(spec, name, params[name] ?? "");

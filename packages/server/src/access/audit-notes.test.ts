@@ -1,5 +1,6 @@
 // The audit log: who changed what through the API, and who was refused.
 
+import type { Row } from "@tessera/kernel";
 import { waitFor } from "@tessera/testkit";
 import { beforeAll, describe, expect, it } from "vitest";
 import { PROJECT, useServer } from "../../test/fixture.ts";
@@ -10,7 +11,7 @@ const yaml = { "content-type": "application/yaml" };
 const tool = (name: string) =>
   `tool_name: ${name}\ntarget_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run\nafter_execution: suspend\n`;
 
-interface Note {
+interface Note extends Row {
   readonly kind: string;
   readonly code: string;
   readonly principal: string;
@@ -18,9 +19,9 @@ interface Note {
   readonly detail: Readonly<Record<string, unknown>>;
 }
 const notes = async () =>
-  (await fx.store.database.query(
+  await fx.store.database.query<Note>(
     "select kind, code, principal, agent_turn_id, detail from state.audit_log where kind like 'api.%' order by audit_id",
-  )) as unknown as Note[];
+  );
 /** Notes are written behind the answer. */
 const noted = (count: number) =>
   waitFor(

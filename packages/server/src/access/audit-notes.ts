@@ -2,7 +2,7 @@
 //
 //   N1. Every write that was done is noted, also one whose answer is a refusal (God's time-out, an upload that failed half way), and
 //       every 403, with the key, the client's address, the operation, its ids and those of what it made. Never a body.
-//   N2. A note is written behind the answer: nobody waits for it. close() waits for all of them.
+//   N2. A note is written behind the answer: no request waits for it. close() waits for all of them.
 //   N3. Refusals of one key are noted REFUSALS.burst at once and then perSecond: a flood of them must not become a flood of rows.
 //   N4. What cannot be noted is told to the operator; the request was answered already.
 

@@ -1,4 +1,4 @@
-// Two tenants: whatever one has, the other does not find it, whoever of the other asks and wherever the id stands. The list of
+// Two tenants: what one has, no key of the other finds, wherever the id stands. The list of
 // operations comes from the OpenAPI document; one that has ids in its path and is not answered 404 fails here.
 
 import { enqueueAgentTurn } from "@tessera/agent";
@@ -18,7 +18,7 @@ const agents: Agents = {
     const { agent_turn_id, agent_id, outcome } = await enqueueAgentTurn(fx.kernel, fx.ids, order);
     return { agent_turn_id, agent_id, isNew: outcome === "accepted" };
   },
-  runtime: async () => "an answer that nobody should get",
+  runtime: async () => "an answer of another project",
 };
 let server: Server;
 

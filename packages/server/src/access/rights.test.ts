@@ -29,7 +29,7 @@ const operations: readonly Operation[] = Object.entries(document.paths)
   .sort((a, b) => Number(a.id === "deleteProject") - Number(b.id === "deleteProject"));
 
 /**
- * Who may do what, written down a second time and by hand: the document is made from the table that the server goes by, so
+ * Who may do what, written down a second time: the document is made from the table that the server goes by, so
  * a wrong row there is in both. A red pin asks whether the change is meant.
  */
 const RIGHTS: Readonly<Record<string, readonly string[]>> = {
@@ -109,7 +109,7 @@ function urlOf({ path }: Operation): string {
     .replace(/\{[a-z]+\}/g, "none");
 }
 
-/** Through a socket, without a body: whoever may, is told what is missing. A stream is left open until the end. */
+/** Through a socket, without a body: a key that may use the route gets the refusal of the missing body. A stream is left open until the end. */
 async function ask(operation: Operation, key?: string): Promise<{ status: number; code: string }> {
   const authorization = key === undefined ? {} : { authorization: `Bearer ${fx.keys[key]}` };
   const response = await fetch(`${fx.server.url}${urlOf(operation)}`, {

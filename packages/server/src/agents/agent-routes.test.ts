@@ -1,4 +1,4 @@
-// The roster over HTTP: from a profile or by hand, what is refused by field, and lists by filter.
+// The roster over HTTP: from a profile or field by field, what is refused by field, and lists by filter.
 
 import { describe, expect, it } from "vitest";
 import { OTHER, PROJECT } from "../../test/fixture.ts";

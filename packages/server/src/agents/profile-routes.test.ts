@@ -125,7 +125,7 @@ describe("uploading a profile", () => {
     expect((await fx.send("POST", "/projects/nowhere/profiles", elsewhere)).status).toBe(404);
   });
 
-  it("answers 501 where nobody reads profiles, and still lists them", async () => {
+  it("answers 501 in a process that reads no profiles, and still lists them", async () => {
     const bare = await fx.another({ ports: {} });
     try {
       const answer = await fx.send("POST", PROFILES, { key: "operator", headers: YAML, payload: profile("x") }, bare);

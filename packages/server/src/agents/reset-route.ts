@@ -1,4 +1,4 @@
-// An instance's conversation, begun anew by hand.
+// An instance's conversation, begun anew by an operator.
 //
 //   R1. The Idempotency-Key names the card that a reset leaves: the same key with the same request is the same reset, with another
 //       request a conflict.

@@ -1,8 +1,8 @@
 // The events of a project as they happen, for everybody in this process who listens.
 //
-//   F1. One look at the store serves all listeners of a project, however many there are; without listeners nobody looks.
-//   F2. A ring of the bus only says "look now" (docs/design.md#messages-are-hints). Where rings would be kept for a listener that
-//       never comes back there are none, and the store is looked at every LOOK_EVERY_MS, as it is where rings get lost.
+//   F1. One look at the store serves all listeners of a project, however many there are; without listeners none is made.
+//   F2. A signal of the bus only says "look now" (docs/design.md#messages-are-hints). Where signals would be kept for a listener that
+//       never comes back there are none, and the store is looked at every LOOK_EVERY_MS, as it is where signals get lost.
 //   F3. A listener gets every event behind `from`, in order, or is dropped: BUFFER_MAX events wait for a slow one, not more.
 //   F4. A look that fails is made again, after growing pauses; listeners wait. The operator is told once, and again when it
 //       works.
@@ -36,7 +36,7 @@ export interface EventFeedWorld {
 }
 
 const LOOK_EVERY_MS = 250;
-/** Between two looks, however often it rings. */
+/** Between two looks, however many signals come. */
 const PAUSE_MS = 50;
 /** Between two looks that fail (F4). */
 const LOOK_AWAY_MAX_MS = 4_000;
@@ -54,7 +54,7 @@ interface Feed {
   cursor: number;
   timer: Timer | null;
   isLooking: boolean;
-  hasRung: boolean;
+  isSignaled: boolean;
   /** Looks in a row that failed. */
   failures: number;
   readonly subscription: Promise<Subscription | null>;
@@ -71,22 +71,22 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
       cursor,
       timer: null,
       isLooking: false,
-      hasRung: false,
+      isSignaled: false,
       failures: 0,
-      subscription: listen(projectId, () => ring(projectId, feed)),
+      subscription: listen(projectId, () => signal(projectId, feed)),
     };
     schedule(projectId, feed, LOOK_EVERY_MS);
     return feed;
   }
 
-  function listen(projectId: string, onRing: () => void): Promise<Subscription | null> {
+  function listen(projectId: string, onSignal: () => void): Promise<Subscription | null> {
     if (bus.capabilities.keepsForAbsent) return Promise.resolve(null); // F2
-    const heard = bus.subscribe({ pattern: `cg.${SUBJECT_VERSION}.${projectId}.*.evt.>` }, (delivery) => {
+    const subscribed = bus.subscribe({ pattern: `cg.${SUBJECT_VERSION}.${projectId}.*.evt.>` }, (delivery) => {
       delivery.ack();
-      onRing();
+      onSignal();
     });
-    return heard.catch((error: unknown) => {
-      onWarning(`no bell for the events of ${projectId}, looking every ${LOOK_EVERY_MS} ms: ${String(error)}`);
+    return subscribed.catch((error: unknown) => {
+      onWarning(`no signals for the events of ${projectId}; they are read every ${LOOK_EVERY_MS} ms: ${String(error)}`);
       return null;
     });
   }
@@ -96,16 +96,16 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
     feed.timer = clock.after(ms, () => void look(projectId, feed));
   }
 
-  function ring(projectId: string, feed: Feed): void {
-    if (feed.members.size === 0 || feed.hasRung) return;
-    feed.hasRung = true;
+  function signal(projectId: string, feed: Feed): void {
+    if (feed.members.size === 0 || feed.isSignaled) return;
+    feed.isSignaled = true;
     if (!feed.isLooking) schedule(projectId, feed, PAUSE_MS);
   }
 
   async function look(projectId: string, feed: Feed): Promise<void> {
     if (feed.members.size === 0) return;
     feed.isLooking = true;
-    feed.hasRung = false;
+    feed.isSignaled = false;
     let isMore = false;
     let isAway = false;
     try {
@@ -122,7 +122,7 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
     }
     feed.isLooking = false;
     if (feed.members.size === 0) return;
-    const pauseMs = isMore || feed.hasRung ? PAUSE_MS : LOOK_EVERY_MS;
+    const pauseMs = isMore || feed.isSignaled ? PAUSE_MS : LOOK_EVERY_MS;
     schedule(
       projectId,
       feed,
@@ -137,7 +137,7 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
     feed.timer?.cancel();
     const stopped = feed.subscription
       .then((subscription) => subscription?.stop())
-      .catch((error: unknown) => onWarning(`a bell for events could not be taken down: ${String(error)}`))
+      .catch((error: unknown) => onWarning(`a subscription to events could not be ended: ${String(error)}`))
       .finally(() => stopping.delete(stopped));
     stopping.add(stopped);
   }

@@ -83,7 +83,7 @@ describe("the stream of events", () => {
     expect(turnsOf(byAgent)).toEqual(new Set([two?.agent_turn_id]));
   });
 
-  it("is looked up once for all who listen to a project, and not at all when nobody does", async () => {
+  it("is looked up once for all listeners of a project, and not at all without one", async () => {
     let looks = 0;
     const reads = {
       ...fx.kernel.reads,
@@ -113,7 +113,7 @@ describe("the stream of events", () => {
         await fx.clock.advance(1_000);
         return looks === 0;
       },
-      { what: "nobody to look any more" },
+      { what: "the end of looking" },
     );
     await server.close();
   });

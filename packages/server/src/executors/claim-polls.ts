@@ -2,7 +2,7 @@
 //
 //   P1. A waiting claim takes one of the waiting places, a claim that does not wait takes none.
 //   P2. A claim that comes again with its claim id was given up by its client, who may have gone unnoticed: the earlier
-//       one is ended first. Otherwise it could take calls after the later one was answered, and nobody would run them.
+//       one is ended first. Otherwise it could take calls after the later one was answered, and no executor would run them.
 
 import type { Holder } from "../http/shares.ts";
 import type { WaitingPlaces } from "../http/waiting-places.ts";

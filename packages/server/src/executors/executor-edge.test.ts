@@ -94,7 +94,7 @@ describe("claim", () => {
     expect(answer.body.calls).toHaveLength(1);
   });
 
-  it("that waits is rung awake by the bus, without time passing", async () => {
+  it("that waits is woken by the bus, without time passing", async () => {
     const edge = await waitingServer();
     const waiting = edge.claim();
     await edge.waits();
@@ -104,7 +104,7 @@ describe("claim", () => {
     await edge.server.close();
   });
 
-  it("that waits finds by looking what the bus did not ring for", async () => {
+  it("that waits finds by looking what the bus sent no signal for", async () => {
     const deaf: Bus = {
       ...fx.bus,
       capabilities: fx.bus.capabilities,
@@ -163,7 +163,7 @@ describe("claim", () => {
     expect((await fx.kernel.reads.call(PROJECT, call?.tool_call_id ?? ""))?.claimed_by).toBeNull();
   });
 
-  it("past the number that may wait for one key is answered 429, while other keys wait and nobody else is hindered", async () => {
+  it("past the number that may wait for one key is answered 429, while other keys wait unhindered", async () => {
     const edge = await waitingServer({ limits: { longPollsPerKeyMax: 1 } });
     const waiting = edge.claim();
     await edge.waits();
@@ -251,7 +251,7 @@ describe("open", () => {
     expect((await ask("claim_2")).status).toBe(409);
   });
 
-  it("is answered 409 for a call that somebody holds, that is settled, or with a ticket that was used", async () => {
+  it("is answered 409 for a call that another executor holds, that is settled, or with a ticket that was used", async () => {
     const call = await fx.held();
     const again = await open(call.tool_call_id, { headers: { "cg-call-ticket": call.ticket }, key: "executor2" });
     expect(again).toMatchObject({ status: 409, body: { error_code: "already_claimed" } });

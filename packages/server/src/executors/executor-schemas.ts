@@ -9,7 +9,7 @@ import Type from "typebox";
 import { Anything, closed, Id, named, oneOf, Text, Time } from "../routing/api-schemas.ts";
 
 const Executor = Type.Optional(
-  Type.String({ minLength: 1, maxLength: 256, description: "A name for whoever reads the logs." }),
+  Type.String({ minLength: 1, maxLength: 256, description: "A name, for operators who read the logs." }),
 );
 const ClaimId = Type.Optional({
   ...Id,
@@ -103,7 +103,7 @@ export const ClaimedCall = named(
 export const ClaimAnswer = Type.Object({ calls: Type.Array(ClaimedCall) });
 export const HeartbeatAnswer = Type.Object({
   lease_expires_at: Time,
-  cancel: Type.Boolean({ description: "True: nobody wants the result any more." }),
+  cancel: Type.Boolean({ description: "True: the result is no longer wanted; stop the tool." }),
 });
 const Warning = Type.Optional(
   Type.Object(

@@ -29,8 +29,7 @@ interface Row {
 }
 
 const flipped = (text: string) => (text.startsWith("0") ? "1" : "0") + text.slice(1);
-const traceOf = (call: Held) =>
-  (call.opened as unknown as { headers: Record<string, string> }).headers.traceparent ?? "";
+const traceOf = (call: Held) => call.opened.headers.traceparent ?? "";
 
 // biome-ignore format: one row per line
 const ROWS: readonly Row[] = [
@@ -45,7 +44,7 @@ const ROWS: readonly Row[] = [
   { row: "R4", what: "an author that it declares itself", body: () => ({ ...SUCCESS, author_id: "sys.watchdog" }), status: 400, code: "protocol_violation" },
   { row: "R4", what: "another tool as the author", body: () => ({ ...SUCCESS, author_id: "tool.other" }), status: 400, code: "protocol_violation" },
   { row: "R5", what: "another function's name", body: () => ({ ...SUCCESS, function_name: "other" }), status: 400, code: "protocol_violation" },
-  { row: "R5", what: "a card that is the call itself", body: (call) => ({ tool_result_card_id: (call.opened as unknown as Record<string, string>).tool_call_card_id, status: "success", after_execution: "suspend" }), status: 400, code: "protocol_violation" },
+  { row: "R5", what: "a card that is the call itself", body: (call) => ({ tool_result_card_id: call.opened.tool_call_card_id, status: "success", after_execution: "suspend" }), status: 400, code: "protocol_violation" },
   { row: "R5", what: "a card that does not exist", body: () => ({ tool_result_card_id: "card_none", status: "success", after_execution: "suspend" }), status: 400, code: "protocol_violation" },
   { row: "R6", what: "another trace", headers: () => ({ traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` }), status: 400, code: "protocol_violation" },
   { row: "R6", what: "a traceparent that is none", headers: () => ({ traceparent: "hello" }), status: 400, code: "protocol_violation" },

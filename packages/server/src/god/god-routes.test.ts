@@ -121,7 +121,7 @@ describe("calling an internal tool in an agent's name", () => {
     expect(notes).toMatchObject([{ kind: "api.godCallPmo", code: "ok" }]);
   });
 
-  it("notes what was committed for the audit, also when nobody waits for its end", async () => {
+  it("notes what was committed for the audit, also when the request no longer waits for its end", async () => {
     const answer = await fx.answered(call({ caller_agent_id: "boss", timeout_seconds: 1 }));
     expect(answer.status).toBe(400);
     const { agent_turn_id } = answer.body.error_detail;
@@ -161,7 +161,7 @@ describe("calling an internal tool in an agent's name", () => {
   });
 });
 
-describe("stopping a turn by hand", () => {
+describe("stopping a turn as an administrator", () => {
   async function turn() {
     const [made] = await fx.suspended();
     if (made === undefined) throw new Error("no turn");

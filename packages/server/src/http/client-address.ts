@@ -2,7 +2,7 @@
 //
 //   A1. The address of the connection, unless that is a proxy which the operator named. Then it is the last one in
 //       X-Forwarded-For that is no such proxy: each proxy appends whom it heard from, so what stands further left is the client's
-//       own word. From anybody else the header means nothing.
+//       own word. From other addresses the header is ignored.
 //   A2. An entry that is no address ends the walk at the proxy that passed it on.
 //   A3. An IPv6 network of 64 bits is one client: its holder has all addresses in it. IPv4 in IPv6 is IPv4.
 
@@ -18,7 +18,7 @@ export interface ClientAddresses {
   isProxy(address: string | undefined): boolean;
 }
 
-/** More proxies in a row than anybody has; what stands further left is not looked at. */
+/** More proxies in a row than any installation has; what stands further left is not looked at. */
 const HOPS_MAX = 16;
 const NETWORK = /^([0-9A-Fa-f:.]+)(?:\/([0-9]{1,3}))?$/;
 const MAPPED = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;

@@ -1,5 +1,5 @@
 // What is said on a connection whose bytes are no HTTP request: too large a header, a broken line, one that never ends.
-// There is no request to answer through, so the answer is written by hand, and the connection ends.
+// There is no request to answer through, so the answer is written to the socket, and the connection ends.
 
 import { STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";

@@ -204,7 +204,7 @@ describe("an answer that is not read", () => {
   it("is cut also when its client takes a little now and then", async () => {
     const world = await open();
     const client = dial(world);
-    client.on("readable", () => undefined); // read by hand
+    client.on("readable", () => undefined); // read by the test
     client.write(get("/large"));
     await waitFor(() => world.seen.made === 1, { what: "the answer" });
     for (let n = 0; n < 20 && (await connectionsOf(world)) > 0; n += 1) {
@@ -242,7 +242,7 @@ describe("an answer that is not read", () => {
   it("and is taken steadily goes through whole", async () => {
     const world = await open();
     const client = dial(world);
-    client.on("readable", () => undefined); // read by hand
+    client.on("readable", () => undefined); // read by the test
     client.write(get("/large"));
     let taken = 0;
     while (taken < LARGE.length) {
@@ -338,7 +338,7 @@ describe("requests that do not wait for answers", () => {
     expect(statuses).toEqual([...Array.from({ length: PIPELINED_MAX }, () => 200), 429]);
   });
 
-  it("are cut off when they never end, though nobody reads their refusals", async () => {
+  it("are cut off when they never end, though their refusals are not read", async () => {
     const world = await open();
     const client = dial(world);
     const some = get("/nothing/here").repeat(16);

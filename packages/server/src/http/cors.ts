@@ -5,17 +5,9 @@
 //   C2. A browser asks before it sends (preflight), and sends no key with that. The answer says what the path knows and nothing else.
 
 import type { IncomingHttpHeaders } from "node:http";
-import { HEADERS } from "@tessera/protocol";
+import { API_REQUEST_HEADERS } from "./wire-guard.ts";
 
-const SENT = [
-  "authorization",
-  "content-type",
-  "idempotency-key",
-  "if-match",
-  "if-none-match",
-  "last-event-id",
-  ...[HEADERS.call_ticket, HEADERS.report_capability, HEADERS.traceparent].map((name) => name.toLowerCase()),
-].join(", ");
+const SENT = API_REQUEST_HEADERS.join(", ");
 const READ = "allow, etag, retry-after, www-authenticate, x-request-id";
 const PREFLIGHT_SECONDS = "600";
 

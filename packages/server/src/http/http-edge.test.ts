@@ -283,7 +283,7 @@ describe("the server", () => {
     await server.close();
   });
 
-  it("counts by the client that a trusted proxy names, in limits and in the audit, and believes nobody else", async () => {
+  it("counts by the client that a trusted proxy names, in limits and in the audit, and believes no other address", async () => {
     const limits = { address: { perSecond: 1, burst: 2 } };
     const from = (server: typeof fx.server, said: string) =>
       fx.send("GET", TOOLS, { key: "Bearer tsk_guess", headers: { "x-forwarded-for": said } }, server);

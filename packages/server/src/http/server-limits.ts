@@ -1,7 +1,7 @@
 // Limits of the HTTP edge, each with its default (docs/design.md#everything-has-a-limit). Sizes and the long poll's length are
 // the contract's own.
 //
-//   L1. A refused report is a result that somebody has to send again, so reports have the widest bucket; a heartbeat is
+//   L1. A refused report is a result that its executor has to send again, so reports have the widest bucket; a heartbeat is
 //       due every five seconds, so one call needs few.
 //   L2. Reading a body holds up the loop that serves everybody, for as long as 50 ms where a megabyte is all short fields. So a
 //       key and a project have bytes to spend, besides requests.

@@ -90,7 +90,7 @@ describe("a body over a socket", () => {
     await server.close();
   });
 
-  it("H4: that nobody reads, because the key is wrong, ends the connection too", async () => {
+  it("H4: that is not read, because the key is wrong, ends the connection too", async () => {
     const client = new RawClient(fx.server);
     client.write(`POST ${CLAIM} HTTP/1.1`, "Host: localhost", "Transfer-Encoding: chunked", "", "");
     await client.answered(401);
@@ -203,7 +203,7 @@ describe("a client over a socket", () => {
     await Promise.all([none.closed(), two.closed()]);
   });
 
-  it("that expects what nobody knows is answered as if it did not, and as a problem where it is refused", async () => {
+  it("with an unknown expectation is answered as if it did not, and as a problem where it is refused", async () => {
     const client = new RawClient(fx.server);
     client.write("GET /health/live HTTP/1.1", "Host: localhost", "Expect: miracles", "", "");
     await client.answered(200);

@@ -2,7 +2,7 @@
 //
 //   U1. Nothing is written anywhere: a form is read in memory, whole, under the body limit of its route.
 //   U2. The file's name is only shown in messages. One that would mean a place (a path, a device, a control character) is
-//       refused all the same, because somebody may use it later.
+//       refused all the same, because it may be used as a path later.
 
 import { BadRequest, UPLOAD_YAML_BYTES_MAX } from "@tessera/protocol";
 

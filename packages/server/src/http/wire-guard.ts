@@ -1,4 +1,4 @@
-// What is checked about a request as HTTP, before anybody asks whose it is.
+// What is checked about a request as HTTP, before its key is looked up.
 //
 //   W1. A header that decides something is sent once. Two values, and two readers, would make two requests of it.
 //   W2. A body that is too large by its own word is refused before it is read. A compressed one has no known size, so it is
@@ -12,21 +12,20 @@ import type { Clock } from "@tessera/kernel/ports";
 import { BadRequest, HEADERS } from "@tessera/protocol";
 import { HttpRefusal } from "../routing/problem.ts";
 
-const SINGLE: ReadonlySet<string> = new Set(
-  [
-    "host",
-    "origin",
-    "authorization",
-    "content-type",
-    "idempotency-key",
-    "if-match",
-    "if-none-match",
-    "last-event-id",
-    HEADERS.call_ticket,
-    HEADERS.report_capability,
-    HEADERS.traceparent,
-  ].map((name) => name.toLowerCase()),
-);
+/** Request headers that routes and access control read, in lower case. */
+export const API_REQUEST_HEADERS: readonly string[] = [
+  "authorization",
+  "content-type",
+  "idempotency-key",
+  "if-match",
+  "if-none-match",
+  "last-event-id",
+  HEADERS.call_ticket,
+  HEADERS.report_capability,
+  HEADERS.traceparent,
+].map((name) => name.toLowerCase());
+/** W1 */
+const SINGLE: ReadonlySet<string> = new Set(["host", "origin", ...API_REQUEST_HEADERS]);
 const COMPRESSIONS: ReadonlySet<string> = new Set([
   "gzip",
   "x-gzip",

@@ -27,12 +27,12 @@ const TAGS: Readonly<Record<RouteTag, string>> = {
   health: "How this process is, and what it can do. No key is needed.",
   projects: "Projects: what keeps tenants apart.",
   profiles: "Profiles: what an agent is told, which model it asks and which tools it may call.",
-  tools: "The registry of tools, and calls by hand.",
+  tools: "The registry of tools, and calls of tools without an agent.",
   agents: "The roster of agents.",
   state: "What agents do at the moment, and what they did, step by step.",
   cards: "Cards and boxes: everything that was said, asked and answered.",
   turns: "Turns: ask for one, follow it, stop it.",
-  executors: "The edge for whoever runs tools, in any language.",
+  executors: "The edge for programs that run tools, in any language.",
   keys: "API keys.",
   observability: "What happened: counts, failures, the audit log.",
   god: "Interventions of an administrator. They exist only where they are switched on.",
@@ -92,7 +92,7 @@ export function openApiDocument(routes: readonly RouteSpec[], { version, serverU
         Problem: {
           description: "It was not done. `error_code` says why, and the catalogue of errors what to do.",
           headers: {
-            "X-Request-Id": { description: "For whoever looks into the logs.", schema: { type: "string" } },
+            "X-Request-Id": { description: "For operators: it stands in the logs.", schema: { type: "string" } },
             "Retry-After": { description: "Seconds to wait, with 429 and 503.", schema: { type: "integer" } },
           },
           content: problem,

@@ -1,4 +1,4 @@
-// How a process says how it is: to whoever asks, however often, without a key.
+// Health of a process: answered without a key, at any rate of requests.
 
 import { describe, expect, it } from "vitest";
 import { useServer } from "../../test/fixture.ts";

@@ -1,4 +1,4 @@
-// Whether this process is well, for whoever watches it: a load balancer, a supervisor, a person. No key, no secret.
+// Whether this process can serve, for load balancers, supervisors and people. No key is needed, and no secret is answered.
 //
 //   H1. `live` says that the process answers, and nothing else: a supervisor that restarts it for a lost database makes it worse.
 //   H2. `ready` says whether requests may be sent here. `health` tells all checks.

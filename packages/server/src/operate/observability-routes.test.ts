@@ -126,7 +126,7 @@ describe("verifying the store", () => {
     expect(answer.body.violations.length).toBeGreaterThan(0);
   });
 
-  it("refuses others, other words, and says where nobody can", async () => {
+  it("refuses others, other words, and says so in a process that cannot", async () => {
     expect((await fx.get("/store/verify", "admin1")).status).toBe(403);
     expect((await fx.get("/store/verify", "operator")).status).toBe(403);
     expect((await fx.get("/store/verify?drained=yes", "admin")).status).toBe(400);

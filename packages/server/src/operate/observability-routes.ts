@@ -1,4 +1,4 @@
-// What happened: counts of a span of time, letters that nobody could deliver, the audit log, and the store's invariants.
+// What happened: counts of a span of time, messages that could not be processed, the audit log, and the store's invariants.
 //
 //   O1. Nothing here makes the server fetch anything: there is no address to give, so traces are looked at where they are
 //       collected (no jaeger URL as in CommonGround).
@@ -40,7 +40,7 @@ const ReportDocument = named("Report", "What happened in a span of time, counted
   unserved: Type.Array(Type.Object({ target: Text, open: Count, oldest_at: Time })),
   backlog: Type.Object({ queued: Count, active: Count }),
 });
-const DeadLetterDocument = named("DeadLetter", "A message that nobody could deal with, and why.", {
+const DeadLetterDocument = named("DeadLetter", "A message that could not be processed, and why.", {
   dead_letter_id: Count,
   project_id: Id,
   correlation_id: orNull(Text),
@@ -138,6 +138,13 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
 
   const observability = "/projects/:project/observability";
   const time = (description: string) => Type.String({ format: "date-time", description });
+  const auditList = {
+    tag: "observability",
+    method: "GET",
+    roles: ADMINS,
+    query: pageQuery(LIMIT.max, LIMIT.default),
+    answers: { 200: pageOf("entries", AuditDocument) },
+  } as const;
   return [
     {
       id: "getReport",
@@ -158,7 +165,7 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       id: "listDeadLetters",
       answerBytes: LARGE_ANSWER_BYTES,
       tag: "observability",
-      summary: "List messages that nobody could deal with, the newest first.",
+      summary: "List messages that could not be processed, the newest first.",
       method: "GET",
       path: `${observability}/dead-letters`,
       roles: READERS,
@@ -167,26 +174,18 @@ export function observabilityRoutes({ kernel, cursors, ports, clock }: Managemen
       handle: (request) => newestFirst(request, "dead_letters", "dead_letter_id", reads.deadLetters),
     },
     {
+      ...auditList,
       id: "listAudit",
-      tag: "observability",
       summary: "List what was changed or refused, by whom, the newest first.",
-      method: "GET",
       path: `${observability}/audit`,
-      roles: ADMINS,
-      query: pageQuery(LIMIT.max, LIMIT.default),
-      answers: { 200: pageOf("entries", AuditDocument) },
       handle: (request) => newestFirst(request, "entries", "audit_id", reads.audit),
     },
     {
+      ...auditList,
       id: "listStoreAudit",
-      tag: "observability",
       summary:
         "List what was changed or refused outside of any project, the newest first; only for an administrator of all projects.",
-      method: "GET",
       path: "/store/audit",
-      roles: ADMINS,
-      query: pageQuery(LIMIT.max, LIMIT.default),
-      answers: { 200: pageOf("entries", AuditDocument) },
       handle: storeAudit,
     },
     {

@@ -45,7 +45,7 @@ export function flagIn(query: Query, name: string): boolean | undefined {
   return word === undefined ? undefined : word === "true";
 }
 
-/** A name that somebody else made up, such as a tag. */
+/** A name chosen by users, such as a tag. */
 export function textIn(query: Query, name: string): string | undefined {
   const text = query[name];
   if (text === undefined) return undefined;

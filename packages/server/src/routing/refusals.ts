@@ -1,7 +1,7 @@
 // Refusals that several routes share, and the check of the project that a path names.
 //
 //   F1. What the kernel refuses keeps its code. The status is the catalogue's, except that a call whose deadline has passed
-//       is as good as settled for whoever asks for it (409, not 504).
+//       counts as settled for the executor that asks for it (409, not 504).
 
 import type { Kernel, Rejected } from "@tessera/kernel";
 import { ERROR_CATALOGUE, NotFound } from "@tessera/protocol";

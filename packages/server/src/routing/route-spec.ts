@@ -5,7 +5,7 @@
 //       forgotten.
 //   R2. Every parameter of a path is an id, or one of the route's `names`, and is checked as that before anything looks at it.
 //   R3. A query parameter that a route does not name is refused.
-//   R4. A route without a project in its path touches several projects: its handler itself minds `key.project_id`.
+//   R4. A route without a project in its path touches several projects: its handler itself checks `key.project_id`.
 //   R5. A schema with an `$id` is a component of that name in the OpenAPI document, and a named type of the client. The same name
 //       always means the same schema.
 
@@ -35,7 +35,7 @@ export interface RouteSpec {
   readonly method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** `:name` stands for one id (R2). `:project` is checked against the key. A verb may follow an id: `/tools/:tool::call`. */
   readonly path: string;
-  /** Parameters of the path that are names somebody made up, one line of any characters. */
+  /** Parameters of the path that are names chosen by users, one line of any characters. */
   readonly names?: readonly string[];
   readonly roles: readonly ApiKeyRole[] | "anyone";
   /** What a body may be; without it, none is read. */

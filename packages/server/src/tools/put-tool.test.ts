@@ -57,7 +57,7 @@ describe("putting a tool", () => {
     expect((await put("four", "again", { "if-match": "*" })).status).toBe(200);
   });
 
-  it("If-Match: * lets a change of somebody else pass that comes in between", async () => {
+  it("If-Match: * lets another client's change pass that comes in between", async () => {
     await put("seven", "first");
     let isFirst = true;
     const putTool: typeof fx.kernel.putTool = async (tool) => {

@@ -115,7 +115,7 @@ export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorl
           body: { ...toolDocument(projectId, definition, outcome), ignored },
         };
       }
-      // `*` asks only that there is one: somebody else's change is no reason to refuse.
+      // `*` asks only that there is one: another client's change is no reason to refuse.
       const isRepeatable = outcome.code === "precondition_failed" && ifMatch(request) === "*";
       if (!isRepeatable) throw refused(outcome);
       if (tries === TRIES_MAX) throw errorOf("conflict", `others keep changing the tool ${toolName}; try again`);

@@ -176,25 +176,22 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
   }
 
   const state = "/projects/:project/state";
+  const read = { tag: "state", method: "GET", roles: READERS } as const;
   return [
     {
+      ...read,
       id: "listHeads",
-      tag: "state",
       summary: "List what every agent of a project does now, by agent id.",
-      method: "GET",
       path: `${state}/agents`,
-      roles: READERS,
       handle: heads,
       query: { ...CHANNEL, ...pageQuery(HEADS.max, HEADS.default) },
       answers: { 200: pageOf("heads", HeadDocument) },
     },
     {
+      ...read,
       id: "listSteps",
-      tag: "state",
       summary: "List steps by when they started; a cursor is the next_cursor of a page before, nothing else.",
-      method: "GET",
       path: `${state}/steps`,
-      roles: READERS,
       handle: steps,
       query: {
         ...CHANNEL,
@@ -211,12 +208,10 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
       answers: { 200: pageOf("steps", StepDocument) },
     },
     {
+      ...read,
       id: "listExecutionEdges",
-      tag: "state",
       summary: "List who asked whom for what (turns, joins, calls, reports), the newest first.",
-      method: "GET",
       path: `${state}/execution/edges`,
-      roles: READERS,
       handle: executionEdges,
       query: {
         ...CHANNEL,
@@ -230,12 +225,10 @@ export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
       answers: { 200: pageOf("edges", ExecutionEdgeDocument) },
     },
     {
+      ...read,
       id: "listIdentityEdges",
-      tag: "state",
       summary: "List who made or derived which agent, the newest first.",
-      method: "GET",
       path: `${state}/identity/edges`,
-      roles: READERS,
       handle: identityEdges,
       query: {
         ...CHANNEL,

@@ -125,7 +125,7 @@ describe("what is refused", () => {
     }
   });
 
-  it("answers 403 to a viewer and 501 where nobody takes calls", async () => {
+  it("answers 403 to a viewer and 501 in a process that takes no calls", async () => {
     expect((await call({}, {}, "viewer")).status).toBe(403);
     const bare = await fx.another({ ports: {} });
     try {

@@ -1,6 +1,6 @@
 // A tool call asked for by a person or a program: committed as a turn of its own, awaited for a while.
 //
-//   C1. The call is committed before anything is waited for: whoever is cut off finds it by its turn, or by asking again
+//   C1. The call is committed before anything is waited for: a client that is cut off finds it by its turn, or by asking again
 //       with the same Idempotency-Key.
 //   C2. 200 says how it ended, also when the tool failed; 202 says that it has not ended yet, and where to look.
 //   C3. The same Idempotency-Key for another tool, other arguments or another channel is a conflict.

@@ -4,8 +4,8 @@ import type { Row, StepRow, TimelineRow } from "@tessera/kernel";
 import { expect, it } from "vitest";
 import { type TurnReads, wholeTurn } from "./turn-document.ts";
 
-const step = (n: number) => ({ step_id: `s${n}`, started_at: `t${n}`, status: "done" }) as unknown as StepRow;
-const entry = (n: number) => ({ kind: `k${n}` }) as unknown as TimelineRow;
+const step = (n: number) => ({ step_id: `s${n}`, started_at: `t${n}`, status: "done" }) as Partial<StepRow> as StepRow;
+const entry = (n: number) => ({ kind: "step", step_id: `s${n}` }) as Partial<TimelineRow> as TimelineRow;
 const numbers = (count: number) => Array.from({ length: count }, (_, n) => n);
 
 function shown(
@@ -27,7 +27,7 @@ function shown(
   };
   return wholeTurn({ reads: reads as TurnReads["reads"] }, "p", "t") as Promise<{
     readonly steps: readonly { readonly step_id: string }[];
-    readonly timeline: readonly { readonly kind: string }[];
+    readonly timeline: readonly { readonly step_id: string }[];
     readonly steps_cut: boolean;
     readonly timeline_cut: boolean;
     readonly children: readonly object[];
@@ -37,7 +37,7 @@ function shown(
 it("shows the newest steps and entries in their order, and says that there are older ones", async () => {
   const turn = await shown({ steps: 201, timeline: 501 });
   expect([turn.steps.length, turn.steps[0]?.step_id, turn.steps.at(-1)?.step_id]).toEqual([200, "s1", "s200"]);
-  expect([turn.timeline.length, turn.timeline[0]?.kind, turn.timeline.at(-1)?.kind]).toEqual([500, "k1", "k500"]);
+  expect([turn.timeline.length, turn.timeline[0]?.step_id, turn.timeline.at(-1)?.step_id]).toEqual([500, "s1", "s500"]);
   expect([turn.steps_cut, turn.timeline_cut]).toEqual([true, true]);
 });
 

@@ -145,7 +145,7 @@ const Deliverable = Type.Object(
     text: Type.Optional(Type.String({ description: "What was said, of an agent that answers in words." })),
     data: Type.Optional(
       Type.Union([Facts, Type.Array(Anything)], {
-        description: "What was answered as JSON; of a call by hand, its whole result.",
+        description: "What was answered as JSON; of a tool call without an agent, its whole result.",
       }),
     ),
   },

@@ -172,7 +172,7 @@ describe("asking for a turn", () => {
 });
 
 describe("one turn", () => {
-  it("that nobody has taken says so, and the next one of its agent says what it waits for", async () => {
+  it("that no worker has taken says so, and the next one of its agent says what it waits for", async () => {
     const first = (await enqueue({ agent: "reviewer", instance_key: "why", input: "1" })).body.agent_turn_id;
     const second = (await enqueue({ agent: "reviewer", instance_key: "why", input: "2" })).body.agent_turn_id;
     const open = { deliverable: null, calls: [], ended_at: null };

@@ -141,7 +141,7 @@ const CASES: [string, WaitFacts, object[]][] = [
     ],
   ],
   [
-    "for somebody to read a result",
+    "to have a result read",
     waiting({ wait_status: "received", received_at: TAKEN }),
     [
       {
