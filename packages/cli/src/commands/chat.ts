@@ -7,7 +7,7 @@ import type { Process } from "@tessera/runtime";
 import type { Command } from "commander";
 import { type Api, startedHolder, withApi } from "../connect/connection.ts";
 import type { ExitCode } from "../exit-codes.ts";
-import { addHostFlags, addServerFlags, type HostFlags } from "../flags/flags.ts";
+import { addTaskFlags, type HostFlags } from "../flags/flags.ts";
 import { ROLES } from "../flags/roles.ts";
 import type { Terminal } from "../output/printing-gate.ts";
 import type { ProgramParts } from "../program.ts";
@@ -56,8 +56,7 @@ Examples:
   $ printf 'hello\\nwhat did I say?\\n' | tessera chat ./bundle`;
 
 export function defineChat(command: Command, { terminal, onExit }: ProgramParts): void {
-  addServerFlags(addHostFlags(command))
-    .argument("[bundle]", "a directory with agents (default: the current one, if it holds any)")
+  addTaskFlags(command)
     .option("--agent <name>", "with whom (default: the swarm's entry agent)")
     .option("--instance <key>", "which instance of the agent: each remembers its own turns", "default")
     .option("--fresh", "the first line begins the conversation anew")

@@ -10,7 +10,7 @@ import type { Command } from "commander";
 import { startedHolder } from "../connect/connection.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { readNumber } from "../flags/flag-values.ts";
-import { addHostFlags, addServerFlags, type HostFlags } from "../flags/flags.ts";
+import { addTaskFlags, type HostFlags } from "../flags/flags.ts";
 import { usageError } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
 import type { ProgramParts } from "../program.ts";
@@ -50,8 +50,7 @@ Examples:
   $ tessera run --url http://127.0.0.1:8099 --agent planner --input "What is new?"`;
 
 export function defineRun(command: Command, { terminal, onExit }: ProgramParts): void {
-  addServerFlags(addHostFlags(command))
-    .argument("[bundle]", "a directory with agents (default: the current one, if it holds any)")
+  addTaskFlags(command)
     .option("--input <text>", "the task, or - for stdin")
     .option("--agent <name>", "who gets it (default: the swarm's entry agent)")
     .option("--instance <key>", "which instance of the agent: each remembers its own turns (default: default)")

@@ -184,24 +184,26 @@ function tellStarted(started: {
   const facts = {
     roles,
     store: node.store.place.name,
-    ...(node.bus.capabilities.kind === "nats" ? { bus: busText(node) } : {}),
+    bus: node.bus.capabilities.kind === "nats" ? busText(node) : undefined,
     project: flags.project,
-    ...(agents === null ? {} : { agents: agents.profiles.map(({ name }) => name) }),
-    ...(entry === null ? {} : { entry }),
-    ...(tools === null ? {} : { tools }),
-    ...(host === null || host.targets.length === 0 ? {} : { targets: host.targets }),
-    ...(api === null ? {} : { url: api.url, ...(api.key.isNew ? { key: api.key.text } : {}) }), // S2
+    agents: agents?.profiles.map(({ name }) => name),
+    entry: entry ?? undefined,
+    tools: tools ?? undefined,
+    targets: host === null || host.targets.length === 0 ? undefined : host.targets,
+    url: api?.url,
+    key: api?.key.isNew === true ? api.key.text : undefined, // S2
     health: healthText(health),
   };
   if (flags.json === true) {
     terminal.out(`${JSON.stringify({ ok: true, event: "started", ...facts })}\n`);
     return;
   }
-  const said = Object.entries(facts).filter(([name]) => !(isDev && DEV_UNSAID.includes(name)));
-  const lines = said.map(([name, value]) => ({
-    line: [`  ${name.padEnd(FACT_WIDTH)} ${visibleLine(factText(value))}`],
-    hang: FACT_WIDTH + 3,
-  }));
+  const lines = Object.entries(facts).flatMap(([name, value]) => {
+    if (value === undefined || (isDev && DEV_UNSAID.includes(name))) return [];
+    const text = `  ${name.padEnd(FACT_WIDTH)} ${visibleLine(factText(value))}`;
+    return [{ line: [text], hang: FACT_WIDTH + 3 }];
+  });
+
   const example =
     isDev && api !== null && entry !== null ? `\nGive ${entry} a task:\n\n${curlText(api, flags, entry)}` : "";
   terminal.out(["tessera is running; Ctrl-C stops it\n", ...lines, example]);

@@ -70,6 +70,14 @@ export function addHostFlags(command: Command): Command {
     .option("--hide-processes", "hide all other processes from isolated tools (needs bubblewrap)");
 }
 
+/** Of commands that give an agent tasks, with a bundle here or on a server. */
+export function addTaskFlags(command: Command): Command {
+  return addServerFlags(addHostFlags(command)).argument(
+    "[bundle]",
+    "a directory with agents (default: the current one, if it holds any)",
+  );
+}
+
 /** For a flag that may be repeated. */
 export function collect(value: string, before: readonly string[] | undefined): string[] {
   return [...(before ?? []), value];

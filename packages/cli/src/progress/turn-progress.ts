@@ -20,17 +20,17 @@ export interface ProgressEvent extends Partial<WaitFacts> {
   readonly event: "turn" | "step" | "call" | "wait";
   readonly agent: string;
   /** Of several turns of this agent (P4). */
-  readonly agent_number?: number;
+  readonly agent_number?: number | undefined;
   readonly agent_turn_id: string;
   readonly step?: number;
   readonly text?: string;
   readonly tool?: string;
   /** Of several calls of this tool in the turn (P4). */
-  readonly tool_number?: number;
+  readonly tool_number?: number | undefined;
   readonly tool_call_id?: string;
   readonly status?: string;
   readonly elapsed_ms?: number;
-  readonly error_code?: string;
+  readonly error_code?: string | undefined;
   readonly deadline_at?: string;
 }
 
@@ -129,8 +129,8 @@ export function createTurnProgress(
     events.push(...(await callsOf(turn, document, at)));
     watchChildren(turn, document);
     if (isEnded(document)) {
-      const code = typeof document.errorCode === "string" ? { error_code: document.errorCode } : {};
-      const event = { event: "turn", ...of, status: document.status, ...code } as const;
+      const error_code = typeof document.errorCode === "string" ? document.errorCode : undefined;
+      const event = { event: "turn", ...of, status: document.status, error_code } as const;
       const atMs = endMs(document.endedAt ?? "", events);
       return [...events, { event, atMs, place: [...turn.place, RANK.ended] }];
     }
@@ -182,8 +182,8 @@ export function createTurnProgress(
       const seen = turn.calls.get(toolCallId) ?? firstSeen();
       if (seen.isSettled) continue;
       const step = turn.steps.get(stepId) ?? -1;
-      const number = seen.number === null ? {} : { tool_number: seen.number };
-      const of = { ...aboutTurn(turn, document), tool: call.toolName, ...number, tool_call_id: toolCallId };
+      const tool_number = seen.number ?? undefined;
+      const of = { ...aboutTurn(turn, document), tool: call.toolName, tool_number, tool_call_id: toolCallId };
       if (fresh.includes(call)) {
         told.push(at(call.createdAt, RANK.called(step), { event: "call", ...of, status: "called" }));
       }
@@ -195,18 +195,19 @@ export function createTurnProgress(
       } else {
         seen.isSettled = true;
         const status = call.resultStatus ?? call.waitStatus;
-        const event = { event: "call", ...of, status, elapsed_ms: elapsedMs(call), ...(await errorOf(call)) } as const;
+        const error_code = await errorCodeOf(call);
+        const event = { event: "call", ...of, status, elapsed_ms: elapsedMs(call), error_code } as const;
         told.push(at(call.receivedAt ?? document.endedAt, RANK.settled(step), event));
       }
     }
     return told;
   }
 
-  async function errorOf({ resultStatus, resultCardId }: Call): Promise<{ error_code?: string }> {
-    if (resultStatus === "success" || resultCardId === null) return {};
+  async function errorCodeOf({ resultStatus, resultCardId }: Call): Promise<string | undefined> {
+    if (resultStatus === "success" || resultCardId === null) return undefined;
     const content = (await cardsOf([resultCardId])).get(resultCardId);
     const error = isJsonObject(content) ? content.error : null;
-    return isJsonObject(error) && typeof error.code === "string" ? { error_code: error.code } : {};
+    return isJsonObject(error) && typeof error.code === "string" ? error.code : undefined;
   }
 
   /** P2 */
@@ -268,9 +269,8 @@ function isUnderWay({ document }: Watched): boolean {
 
 type At = (time: string | null, rank: number, event: ProgressEvent) => TimedEvent;
 
-function aboutTurn({ turnId, number }: Watched, document: Turn): Pick<ProgressEvent, "agent" | "agent_turn_id"> {
-  const more = number === null || number === undefined ? {} : { agent_number: number };
-  return { agent: agentOf(document), ...more, agent_turn_id: turnId };
+function aboutTurn({ turnId, number }: Watched, document: Turn) {
+  return { agent: agentOf(document), agent_number: number ?? undefined, agent_turn_id: turnId };
 }
 
 /** Waits of calls are shown with the call; that the turn is being worked on is no wait. */
