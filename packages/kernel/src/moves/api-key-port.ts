@@ -152,8 +152,7 @@ function checkRequest(request: ApiKeyRequest): void {
   const { role, project_id, targets = [], label = "", expires_in_ms, delegation_policy } = request;
   checkIds({ project_id });
   if (!API_KEY_ROLES.includes(role)) throw refuse("role", `role must be one of ${API_KEY_ROLES.join(", ")}`);
-  if ((role === "executor") !== targets.length > 0)
-    throw refuse("targets", "an executor, and nobody else, has targets");
+  if ((role === "executor") !== targets.length > 0) throw refuse("targets", "only an executor has targets");
   if (targets.length > TARGETS_MAX || !targets.every(isId)) throw refuse("targets", "a target is an id");
   if (label.length > LABEL_CHARS_MAX || /\p{Cc}/u.test(label) || !label.isWellFormed()) {
     throw refuse("label", `label must be one line of at most ${LABEL_CHARS_MAX} characters`);

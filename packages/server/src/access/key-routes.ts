@@ -160,5 +160,5 @@ function projectFor(request: ApiRequest, wanted: string | null | undefined): str
 /** The kernel refuses it, too, but not by the name of the field. */
 function checkTargets(role: string, targets: readonly string[]): void {
   if ((role === "executor") === targets.length > 0) return;
-  throw new HttpRefusal("bad_request", "an executor, and nobody else, has targets", { details: { field: "targets" } });
+  throw new HttpRefusal("bad_request", "only an executor has targets", { details: { field: "targets" } });
 }
