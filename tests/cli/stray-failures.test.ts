@@ -89,13 +89,13 @@ it(
     const { exitCode, out, err } = await runTessera(["run", directory, "--input", "go"]);
     expect([out, exitCode], err).toEqual(["still here\n", 0]);
     const told = [
-      /the module inline\.ts left a failure behind that nobody awaited: Error: left by the module/,
-      /the tool inline__rejects left a failure behind that nobody awaited \(call .+\): Error: left by rejects\n\s+at /,
-      /the tool inline__throws left a failure behind that nobody awaited \(call .+\): Error: left by throws/,
-      /the tool inline__waits left a failure behind .+: Error: nobody will answer/,
-      /the extension careless left a failure behind that nobody awaited: Error: left by register/,
-      /the extension careless left a failure behind that nobody awaited: Error: left by the turn layer/,
-      /the extension careless left a failure behind that nobody awaited: Error: left by the step layer/,
+      /the module inline\.ts left an unhandled failure behind: Error: left by the module/,
+      /the tool inline__rejects left an unhandled failure behind \(call .+\): Error: left by rejects\n\s+at /,
+      /the tool inline__throws left an unhandled failure behind \(call .+\): Error: left by throws/,
+      /the tool inline__waits left an unhandled failure behind .+: Error: nobody will answer/,
+      /the extension careless left an unhandled failure behind: Error: left by register/,
+      /the extension careless left an unhandled failure behind: Error: left by the turn layer/,
+      /the extension careless left an unhandled failure behind: Error: left by the step layer/,
       /info {2}registered with care/,
       /warn {2}a turn begins/,
     ];
@@ -134,7 +134,7 @@ it(
   async () => {
     const told = await program("on");
     expect(told.exitCode, told.err).toBe(0);
-    expect(told.out).toContain("the tool code__leaves left a failure behind");
+    expect(told.out).toContain("the tool code__leaves left an unhandled failure behind");
     expect(told.out).toContain("called: success");
     expect(told.out).toContain("closed, listeners 00");
     const untold = await program("off");

@@ -1,7 +1,7 @@
 // Ways in which one row, one caller or one moment could spoil the store for everybody. Each was shown against an earlier
 // version of these functions.
 
-import { DOOR_ITEMS_MAX } from "@tessera/protocol";
+import { FUNCTION_ITEMS_MAX } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
 import type { DatabaseError, OpenedCall } from "../src/index.ts";
 import { hold, PROJECT, useFixture } from "./fixture.ts";
@@ -26,7 +26,7 @@ describe("a batch that is too long", () => {
         where p.pronamespace = 'l0'::regnamespace and p.prorettype = 'json'::regtype and p.proargnames[1] = 'items' order by 1`,
     );
     expect(doors.length).toBeGreaterThan(25);
-    const items = JSON.stringify(Array.from({ length: DOOR_ITEMS_MAX + 1 }, () => ({})));
+    const items = JSON.stringify(Array.from({ length: FUNCTION_ITEMS_MAX + 1 }, () => ({})));
     for (const { name } of doors) {
       const rest = name
         .split(",")

@@ -96,8 +96,8 @@ export const DEFERRALS_MAX = 3;
 export const BATCH_BYTES_MAX = 4 * MIB;
 /** On the embedded store 64 concurrent calls move in step, and a batch of all costs a sixth less CPU per call than two of 32. */
 export const BATCH_ITEMS_MAX = 64;
-/** What a function of the kernel takes at most, whoever calls it; one item more is refused. */
-export const DOOR_ITEMS_MAX = 4 * BATCH_ITEMS_MAX;
+/** What a function of the kernel takes at most, from any caller; one item more is refused. */
+export const FUNCTION_ITEMS_MAX = 4 * BATCH_ITEMS_MAX;
 export const INBOX_ROWS_PER_CLAIM_MAX = 20;
 
 // ── Batches of child turns (fork_join) ──────────────────────────────────────────────────────────────────────────────

@@ -68,8 +68,7 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
 
   const foreignOf = (extension: string): ForeignCode => ({
     name: `the extension ${extension}`,
-    onStray: (error) =>
-      onWarning(`the extension ${extension} left a failure behind that nobody awaited: ${stackOf(error)}`),
+    onStray: (error) => onWarning(`the extension ${extension} left an unhandled failure behind: ${stackOf(error)}`),
   });
   const events = createEvents(foreignOf, (extension, event, error) =>
     onWarning(`extension ${extension} failed to handle the event ${event}: ${stackOf(error)}`),

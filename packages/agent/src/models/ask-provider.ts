@@ -80,7 +80,7 @@ async function attemptOnce(
   const client: ForeignCode = {
     name: `the client of model ${call.model.model}`,
     onStray: (error) =>
-      options.warn(`its client left a failure behind that nobody awaited: it ${readFailure(error, phase, key).text}`), // A5
+      options.warn(`its client left an unhandled failure behind: it ${readFailure(error, phase, key).text}`), // A5
   };
   try {
     key = readApiKey(call.model, options.env);

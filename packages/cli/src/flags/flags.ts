@@ -9,7 +9,7 @@ export interface StoreFlags {
   readonly json?: boolean;
 }
 
-export interface ProjectFlags extends StoreFlags {
+interface ProjectFlags extends StoreFlags {
   readonly nats?: string;
   readonly project: string;
 }

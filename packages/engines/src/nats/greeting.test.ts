@@ -30,7 +30,7 @@ it("takes those that greet and passes over the others", async () => {
 it.each([
   ["hangs up", (socket: Socket) => void socket.end(), 5_000, "hung up without a greeting"],
   ["speaks something else", (socket: Socket) => void socket.write("220 mail\r\n"), 5_000, "does not speak NATS"],
-  ["says nothing", () => undefined, 50, "nobody greeted within 0.05 s"],
+  ["says nothing", () => undefined, 50, "no server greeted within 0.05 s"],
 ])("says why there is none, of a server that %s", async (_, onSocket, limitMs, says) => {
   await expect(greetingServers([await listen(onSocket)], limitMs, never)).rejects.toThrow(says);
 });

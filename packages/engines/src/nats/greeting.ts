@@ -41,7 +41,7 @@ async function greet(server: string, timeoutMs: number, signal: AbortSignal): Pr
     const [chunk] = (await Promise.race([once(socket, "data", until), gone])) as [Buffer];
     if (!chunk.toString("latin1").startsWith(GREETING)) throw new Error("what answers there does not speak NATS");
   } catch (error) {
-    throw timeout.aborted ? new Error(`nobody greeted within ${timeoutMs / 1_000} s`) : error;
+    throw timeout.aborted ? new Error(`no server greeted within ${timeoutMs / 1_000} s`) : error;
   } finally {
     socket.destroy(); // G1
   }

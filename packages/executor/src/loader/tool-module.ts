@@ -78,8 +78,7 @@ export async function importModule(file: string, options: LoadOptions): Promise<
     const { onWarning } = options;
     if (onWarning === undefined) return await jiti.import(file);
     const name = `the module ${relative(options.root, file)}`;
-    const onStray = (error: unknown) =>
-      onWarning(`${name} left a failure behind that nobody awaited: ${stackOf(error)}`);
+    const onStray = (error: unknown) => onWarning(`${name} left an unhandled failure behind: ${stackOf(error)}`);
     return await runForeign({ name, onStray }, () => jiti.import(file)); // T5
   } catch (error) {
     if (placeOf(error) !== null) tellStack(relative(options.root, file), stackOf(error), options.onWarning);

@@ -481,9 +481,7 @@ describe("an inline run", () => {
       expect(seen).toEqual(["started", "the tool's code failed outside of the handler"]);
       own?.onStray(new Error("and later"));
       expect(warnings.map((warning) => warning.split("\n")[0])).toEqual([
-        expect.stringMatching(
-          /^the tool .+ left a failure behind that nobody awaited \(call .+\): Error: thrown in a timer$/,
-        ),
+        expect.stringMatching(/^the tool .+ left an unhandled failure behind \(call .+\): Error: thrown in a timer$/),
         expect.stringMatching(/: Error: and later$/),
       ]);
       expect(foreignCode()).toBeUndefined();

@@ -195,7 +195,7 @@ function prepareAndRun(prepared: Prepared): RunEnd | Promise<RunEnd> {
   if (code.kind === "function") {
     const { closing } = options;
     const onStray = (error: unknown) => {
-      const what = `the tool ${tool_name} left a failure behind that nobody awaited (call ${tool_call_id})`;
+      const what = `the tool ${tool_name} left an unhandled failure behind (call ${tool_call_id})`;
       options.onWarning(mask.text(`${what}: ${stackOf(error)}`)); // U3
     };
     const inline = { invocation, policy, signal, workdir, code, closing, logger, onProgress: progress, runtime };

@@ -4,10 +4,10 @@ import {
   CALLS_PER_STEP_MAX,
   CARD_CONTENT_BYTES_MAX,
   CRASHES_MAX,
-  DOOR_ITEMS_MAX,
   ERROR_MESSAGE_CHARS_MAX,
   FAN_OUT_MAX,
   FORK_JOIN_DEADLINE_MS,
+  FUNCTION_ITEMS_MAX,
   HANGS_MAX,
   INBOX_PER_AGENT_MAX,
   LEASE_MS,
@@ -22,7 +22,7 @@ import { readSqlFolder } from "./sql-files.ts";
 const files = new Map(readSqlFolder("functions").map((file) => [file.name, file.text]));
 
 const SPELLED: readonly { file: string; text: string }[] = [
-  { file: "02_rounds.sql", text: `jsonb_array_length(items) > ${DOOR_ITEMS_MAX} then` },
+  { file: "02_rounds.sql", text: `jsonb_array_length(items) > ${FUNCTION_ITEMS_MAX} then` },
   { file: "10_suspend_on_calls.sql", text: `s.step_size > ${CALLS_PER_STEP_MAX} then` },
   { file: "10_suspend_on_calls.sql", text: `least(c.deadline_ms, ${RING_FIRST_MS})` },
   { file: "11_open_call.sql", text: `coalesce(i.lease_ms, ${LEASE_MS})` },

@@ -12,7 +12,7 @@ interface Known {
   readonly digests: Map<string, string>;
 }
 
-export type StoredTool = ToolDefinition & { readonly digest: string };
+type StoredTool = ToolDefinition & { readonly digest: string };
 
 /** Where definitions are read: `kernel.reads`. */
 export interface ToolReads {
