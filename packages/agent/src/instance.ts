@@ -25,9 +25,9 @@ export type InstanceMetadata = {
   readonly owner_agent?: string;
   readonly owner_instance_key?: string;
   /** As it was asked for, relative to the workdir of the caller that made the instance. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Where that is. */
-  readonly workdir?: SharedWorkdir;
+  readonly workdir?: SharedWorkdir | undefined;
   /** Inactive because its agent went out of its bundle: where the agent comes back, so does the instance. */
   readonly is_withdrawn?: true;
 };

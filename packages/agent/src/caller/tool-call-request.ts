@@ -74,11 +74,11 @@ export async function requestToolCall(
   const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...turn,
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     source_agent_id: AUTHOR,
     runtime_config: { tool_call },
   });
@@ -108,11 +108,11 @@ export async function requestInternalCall(
   const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...(typeof agent.profile_box_id === "string" ? { profile_box_id: agent.profile_box_id } : {}),
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     source_agent_id: AUTHOR,
     runtime_config: { tool_call, in_name_of: caller_agent_id },
   });

@@ -56,11 +56,11 @@ export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentT
     depth_policy: "root",
     display_name: target.display_name,
     context_cards: cardsOf(ids, request),
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...(idempotency_key === undefined ? {} : { agent_turn_id: turnIdOf(project_id, idempotency_key) }),
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     ...(request.is_fresh === true ? { is_fresh: true } : {}),
   });
   if (outcome.outcome !== "rejected") return { ...outcome, agent_id: target.agent_id };

@@ -144,7 +144,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     return {
       ...card,
       ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
-      metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
+      metadata: { ...card.metadata, step_id, agent_turn_id, trace_id },
       created_at: shownTime(worker.clock).toISOString(),
     } as CardDocument;
   }

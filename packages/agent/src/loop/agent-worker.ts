@@ -137,7 +137,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         bus,
         kernel,
         clock,
-        role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
+        role: { worker_target: target, project: options.project },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
           durable: durableOfProject((options.durableOf ?? workerDurable)(target), options.project),

@@ -133,9 +133,9 @@ async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?:
       status,
       cards,
       deliverable: { card_id: ids.mint("card"), content },
-      ...(error_code === undefined ? {} : { error_code }),
+      error_code,
       ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
-      ...(stack === undefined ? {} : { stack }),
+      stack,
     },
     [
       stateMessage(turn, worker, "idle", {}),
@@ -176,7 +176,7 @@ function usageOf({ provider, model, finish_reason, usage, response_cost }: Model
     model,
     finish_reason,
     ...(usage === undefined ? {} : { usage: { ...usage } }),
-    ...(response_cost === undefined ? {} : { response_cost }),
+    response_cost,
   };
 }
 

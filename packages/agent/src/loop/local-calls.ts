@@ -251,7 +251,7 @@ async function runInvocation(
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
     mayRepeat: mayRepeat(worker, { project_id: context.project_id, tool_call_id: order.tool_call_id }, signal),
     signal,
-    ...(worker.onLog === undefined ? {} : { onLog: worker.onLog }),
+    onLog: worker.onLog,
     onProgress: (update) => worker.onProgress?.(order.tool_call_id, update),
     onFailure,
   });

@@ -151,8 +151,8 @@ function answerOf(call: ModelCall, settings: CallSettings, answer: ReadAnswer): 
     ...(answer.reasoning === "" ? {} : { reasoning: answer.reasoning }),
     tool_calls: answer.toolCalls,
     finish_reason: answer.finishReason,
-    ...(usage === undefined ? {} : { usage }),
-    ...(cost === undefined ? {} : { response_cost: cost }),
+    usage,
+    response_cost: cost,
     provider: call.model.provider,
     model: call.model.model,
   };
@@ -173,7 +173,7 @@ function modelFailed(call: ModelCall, failure: ModelFailure, attempts: number): 
       model,
       retryable: failure.retryable,
       attempts,
-      ...(failure.status === undefined ? {} : { status: failure.status }),
+      status: failure.status,
     },
   });
 }

@@ -56,9 +56,9 @@ export function readLlmConfig(reading: ResourceReading, profile: Mapping, limits
   const params = readParams(reading, config);
   return {
     ...named,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(options === undefined ? {} : { options }),
+    apiKey,
+    endpoint,
+    options,
     ...(params === null ? {} : { params }),
   };
 }

@@ -16,7 +16,7 @@ export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set([OWN_PACKAGE, "@goo
 export interface ObjectRef {
   readonly kind: ResourceKind;
   readonly name: string;
-  readonly package?: string;
+  readonly package?: string | undefined;
   readonly pointer: string;
 }
 
@@ -66,7 +66,7 @@ export function readRef(
     return refuse(`apiVersion of a reference must be ${API_VERSION}, found ${shown(apiVersion)}`);
   }
   reading.refuseOthers({ value, pointer }, REF_KEYS);
-  return ofKind(reading, { kind: written, name, pointer, ...(pack === undefined ? {} : { package: pack }) }, kind);
+  return ofKind(reading, { kind: written, name, pointer, package: pack }, kind);
 }
 
 function ofKind(

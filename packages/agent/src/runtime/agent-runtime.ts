@@ -327,7 +327,7 @@ async function enqueue(
     agent_turn_id: turnIdOf(caller, ordinal),
     correlation_id: `rt_${id}`,
     trace_id: caller.trace_id,
-    ...(span_id === undefined ? {} : { span_id }),
+    span_id,
     depth_policy: "descend",
     parent_agent_turn_id: caller.agent_turn_id,
     parent_step_id: caller.step_id,

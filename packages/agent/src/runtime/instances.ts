@@ -16,7 +16,7 @@ export interface Instance {
   readonly instance_key: string;
   /** Made by this request, or by the same operation when it ran before (N4). */
   readonly isNew: boolean;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 export interface InstanceRequest {
@@ -33,7 +33,7 @@ export interface InstanceRequest {
 
 /** What is stored with a roster row. */
 interface StoredInstance extends InstanceMetadata {
-  readonly operation?: string;
+  readonly operation?: string | undefined;
 }
 
 /** Null: no agent of this name is defined (N1). */
@@ -50,7 +50,7 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     }
     const { operation, cwd } = (instanceOf(row) ?? {}) as Partial<StoredInstance>;
     const isNew = operation !== undefined && operation === request.operation; // N4
-    return { ...known, isNew, ...(cwd === undefined ? {} : { cwd }) }; // N2
+    return { ...known, isNew, cwd }; // N2
   }
   const profile = await kernel.reads.profile(project_id, agent_name);
   if (profile === null) return null;
@@ -60,9 +60,9 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     ...(request.owner === undefined
       ? {}
       : { owner_agent: request.owner.agent_name, owner_instance_key: request.owner.instance_key }),
-    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-    ...(request.workdir === undefined ? {} : { workdir: request.workdir }),
-    ...(request.operation === undefined ? {} : { operation: request.operation }),
+    cwd: request.cwd,
+    workdir: request.workdir,
+    operation: request.operation,
   };
   const outcome = await kernel.putAgent({
     project_id,
@@ -71,11 +71,11 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     profile_box_id: profile.profile_box_id,
     tags: profile.tags,
     display_name: agent_name,
-    ...(request.owner_agent_id === undefined ? {} : { owner_agent_id: request.owner_agent_id }),
+    owner_agent_id: request.owner_agent_id,
     metadata: { ...metadata },
   });
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, `no instance of ${agent_name} could be made`);
-  return { ...known, isNew: true, ...(request.cwd === undefined ? {} : { cwd: request.cwd }) };
+  return { ...known, isNew: true, cwd: request.cwd };
 }
 
 /** The instance behind a roster row. */

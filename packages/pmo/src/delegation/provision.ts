@@ -207,7 +207,7 @@ async function keepExisting(
       project_id: call.project_id,
       agent_id: args.agent_id,
       worker_target: String(existing.worker_target),
-      ...(args.display_name === undefined ? {} : { display_name: args.display_name }),
+      display_name: args.display_name,
       metadata: merged,
     }),
     "not_found",
@@ -241,7 +241,7 @@ async function createAgent(
     owner_agent_id: args.owner_agent_id ?? call.agent_id,
     metadata: {
       agent_name: profile.name,
-      ...(args.derived_from === undefined ? {} : { derived_from: args.derived_from }),
+      derived_from: args.derived_from,
       ...args.metadata,
     },
     identity_edge: identityEdge(caller, args.action, args.derived_from ?? call.agent_id, 0),

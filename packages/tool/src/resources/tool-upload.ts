@@ -29,7 +29,7 @@ export function parseToolUpload(bytes: Uint8Array | string, options: ToolUploadO
   const { tools, ignored, mistakes } = toolDefinitionsOf(document, {
     source: "upload",
     projectId,
-    ...(envAllowList === undefined ? {} : { envAllowList }),
+    envAllowList,
   });
   const [first, ...rest] = mistakes;
   if (first !== undefined) throw errorOfMistakes([first, ...rest]);

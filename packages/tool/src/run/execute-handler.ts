@@ -29,7 +29,7 @@ export interface HandlerRun {
 
 /** A ToolCallResult and what its card needs beyond the published shape. Plain data: it may cross a process border. */
 export interface ExecutedCall extends ToolCallResult {
-  readonly wire?: WireError;
+  readonly wire?: WireError | undefined;
 }
 
 export interface WireError {
@@ -149,5 +149,5 @@ function unknownOutcome(run: HandlerRun, reason: UnknownOutcomeReason, why?: str
 
 function failed(run: HandlerRun, error: ToolCallResultError, wire: WireError | undefined): ExecutedCall {
   const { ctx, toolName } = run;
-  return { toolCallId: ctx.toolCallId, toolName, status: "error", error, ...(wire === undefined ? {} : { wire }) };
+  return { toolCallId: ctx.toolCallId, toolName, status: "error", error, wire };
 }
