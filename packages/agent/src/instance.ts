@@ -1,7 +1,7 @@
 // Which agent is meant: a name and an instance key become one agent id of the roster.
 //
 //   I1. The id follows from project, name and key alone, so that two processes that want the same instance name the same
-//       agent and nobody has to remember a mapping. The roster row's metadata holds name and key in the clear.
+//       agent and no mapping is kept. The roster row's metadata holds name and key in the clear.
 
 import { createHash } from "node:crypto";
 import { type SharedWorkdir, safeLabel } from "@tessera/protocol";

@@ -34,7 +34,7 @@ export interface AgentTurnRequest {
   readonly result_fields?: readonly FieldSchema[];
   /** JSON Schema of the deliverable, an object; instead of `result_fields`. */
   readonly deliverable_schema?: JsonObject;
-  /** W3C context of whoever asks. */
+  /** W3C context of the request. */
   readonly trace_id?: string;
   readonly span_id?: string;
   readonly tracestate?: string;
@@ -42,7 +42,7 @@ export interface AgentTurnRequest {
 
 export type AgentTurn = Exclude<EnqueueOutcome, { outcome: "rejected" }> & { readonly agent_id: string };
 
-/** Whoever is outside of the swarm. */
+/** The source of requests from outside of the swarm. */
 export const ENTRY_AUTHOR = "sys.entry";
 const KEY_CHARS_MAX = 256;
 const NAMES_SHOWN_MAX = 10;

@@ -148,7 +148,7 @@ async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?:
   await finishAnyhow(worker, turn, outcome.code);
 }
 
-/** F3. The deliverable was refused, and a turn that nobody ends would be held for ever: it ends with what can be stored. */
+/** F3. The deliverable was refused, and a turn that is not ended would be held for ever: it ends with what can be stored. */
 async function finishAnyhow(worker: WorkerContext, turn: Turn, code: ErrorCode): Promise<void> {
   const message = "the turn's own deliverable could not be stored";
   const outcome = await worker.kernel.finishTurn({

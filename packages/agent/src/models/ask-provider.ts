@@ -107,7 +107,7 @@ async function attemptOnce(
     });
     return { kind: "answered", answer };
   } catch (error) {
-    // Whoever listens to chunks failed, not the model: its error is its own.
+    // The listener of chunks failed, not the model: its error is its own.
     if (consumerFault !== null) throw (consumerFault as { readonly error: unknown }).error;
     // What ended the attempt is told by the signal; the client may have thrown something of its own about it.
     const cause = watch.signal.aborted ? watch.signal.reason : error;

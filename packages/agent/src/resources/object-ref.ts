@@ -107,7 +107,7 @@ export function resolveLocal(
   return undefined;
 }
 
-/** Whether the reference leads into this bundle. A package that nobody installed is reported. */
+/** Whether the reference leads into this bundle. A package that is not installed is reported. */
 export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName }: RefTargets): boolean {
   if (ref.package === undefined || ref.package === packageName) return true;
   const known = [...BUILTIN_PACKAGES].join(" and ");

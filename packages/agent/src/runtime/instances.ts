@@ -1,10 +1,10 @@
 // Instances of defined agents: found in the roster, or made from the agent's profile.
 //
 //   N1. An undefined name is never made up: only a name that has a profile in the project can get an instance.
-//   N2. (name, instance key) is one agent; whoever comes second gets the one that is there, and its first owner stays.
+//   N2. (name, instance key) is one agent; a second request gets the one that exists, and its first owner stays.
 //   N3. An instance keeps the profile it was made with until its bundle is deployed again.
 //   N4. The operation that made an instance is kept with it: the same operation again is told the same.
-//   N5. An id of ours that somebody else has taken is nobody's instance: it may run with another profile.
+//   N5. An id of ours that another agent has taken is no instance: it may run with another profile.
 
 import type { Kernel } from "@tessera/kernel";
 import { errorOf, isInstanceKey, isJsonObject, type SharedWorkdir } from "@tessera/protocol";

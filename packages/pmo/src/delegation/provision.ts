@@ -1,7 +1,7 @@
 // provision_agent: an agent is made sure of, created, or derived from another (docs/protocol/internal-tools.md).
 //
 //   V1. An agent that exists keeps its profile, owner, worker target and tags; asking for others is refused by name. Its
-//       display name and metadata may be changed by its owner only, and nobody switches it on again here.
+//       display name and metadata may be changed by its owner only, and it is not switched on again here.
 //   V2. The same request again finds what the first one made and answers `roster_updated: false`.
 //   V3. A model's metadata never says which agent it makes: those keys are refused, or the next deploy would give it another
 //       profile than its policy allows.

@@ -16,7 +16,7 @@ export interface ToolUploadOptions {
 
 export interface ToolUpload {
   readonly definitions: readonly ToolDefinition[];
-  /** Keys that were not used: worth a warning to whoever uploaded. */
+  /** Keys that were not used: worth a warning to the client that uploaded it. */
   readonly ignored: readonly IgnoredKey[];
 }
 

@@ -38,7 +38,7 @@ export interface WireError {
   readonly detail?: JsonObject;
 }
 
-/** Why nobody can tell whether a run that was cut off took effect. */
+/** Why it is unknown whether a run that was cut off took effect. */
 type UnknownOutcomeReason = "no_reconcile" | "reconcile_unknown" | "reconcile_failed";
 
 export const OUTCOME_UNKNOWN_MESSAGE = "an earlier run was cut off; whether it took effect is not known";
