@@ -1,7 +1,7 @@
 // Which agent is meant: a name and an instance key become one agent id of the roster.
 //
 //   I1. The id follows from project, name and key alone, so that two processes that want the same instance name the same
-//       agent and nobody has to remember a mapping. The roster row's metadata holds name and key in the clear.
+//       agent and no mapping is kept. The roster row's metadata holds name and key in the clear.
 
 import { createHash } from "node:crypto";
 import { type SharedWorkdir, safeLabel } from "@tessera/protocol";
@@ -25,9 +25,9 @@ export type InstanceMetadata = {
   readonly owner_agent?: string;
   readonly owner_instance_key?: string;
   /** As it was asked for, relative to the workdir of the caller that made the instance. */
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
   /** Where that is. */
-  readonly workdir?: SharedWorkdir;
+  readonly workdir?: SharedWorkdir | undefined;
   /** Inactive because its agent went out of its bundle: where the agent comes back, so does the instance. */
   readonly is_withdrawn?: true;
 };

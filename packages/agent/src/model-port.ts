@@ -46,9 +46,9 @@ export type ModelAnswer = {
   readonly reasoning?: string;
   readonly tool_calls: readonly ModelToolCall[];
   readonly finish_reason: string;
-  readonly usage?: ModelUsage;
+  readonly usage?: ModelUsage | undefined;
   /** In US dollars, where the provider or the Model's options say what a token costs. */
-  readonly response_cost?: number;
+  readonly response_cost?: number | undefined;
   readonly provider: string;
   readonly model: string;
 };

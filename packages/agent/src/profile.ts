@@ -20,11 +20,11 @@ export type ModelSpec = {
   /** openai, anthropic, google, openai-compatible or scripted. */
   readonly provider: string;
   readonly model: string;
-  readonly apiKey?: ValueSource;
+  readonly apiKey?: ValueSource | undefined;
   /** The base URL of an OpenAI-compatible server, or another place for a provider. */
-  readonly endpoint?: string;
+  readonly endpoint?: string | undefined;
   /** Of the provider; for `scripted` its rules. */
-  readonly options?: JsonObject;
+  readonly options?: JsonObject | undefined;
   /** temperature, maxTokens, topP, … */
   readonly params?: JsonObject;
 };
@@ -66,7 +66,7 @@ export type AgentProfile = {
   readonly tool_delegation_policy?: ToolDelegationPolicy;
   readonly max_steps: number;
   /** Absent: MEMORY_DEFAULT. */
-  readonly memory?: MemoryPolicy;
+  readonly memory?: MemoryPolicy | undefined;
   /** `sequential`: a call of a message starts when the one before it has its result. Absent: all at once. */
   readonly tool_calls?: "sequential";
   /** Without `on_error` each layer's own counts, and one that cannot be registered ends the turn. */

@@ -17,7 +17,7 @@ import {
 export interface Refused {
   readonly refused: ErrorCode;
   readonly message: string;
-  readonly agent_id?: string;
+  readonly agent_id?: string | undefined;
 }
 
 /** A result; a refusal; or nothing yet, because a batch will answer. */
@@ -27,7 +27,7 @@ export const PMO_SOURCE = "sys.pmo";
 const BUSY: ReadonlySet<ErrorCode> = new Set(["agent_busy", "backlog_full"]);
 
 export function refused(code: ErrorCode, message: string, agent_id?: string): Refused {
-  return { refused: code, message, ...(agent_id === undefined ? {} : { agent_id }) };
+  return { refused: code, message, agent_id };
 }
 
 export function isRefused(value: object): value is Refused {
@@ -44,7 +44,7 @@ export function contentOf(answer: Exclude<ToolAnswer, "withheld">, call: OpenedC
     result: {
       status: isBusy ? "busy" : "rejected",
       error_code: answer.refused,
-      ...(answer.agent_id === undefined ? {} : { agent_id: answer.agent_id }),
+      agent_id: answer.agent_id,
     },
     error: { code: answer.refused, message: answer.message, ...(isBusy ? { retryable: true } : {}) }, // A1
   });

@@ -31,7 +31,7 @@ export interface ReconcileCall {
   readonly input: JsonObject;
 }
 
-/** `done`: the effect happened, and this is what the handler would have returned. `not_done`: run it now. `unknown`: nobody can tell. */
+/** `done`: the effect happened, and this is what the handler would have returned. `not_done`: run it now. `unknown`: it cannot be found out. */
 export type ReconcileVerdict =
   | { readonly outcome: "done"; readonly output: JsonValue }
   | { readonly outcome: "not_done" }
@@ -67,7 +67,7 @@ export interface ToolContext extends ExecutionContext {
   readonly idempotencyKey: string;
   /** 1 for the first run. */
   readonly attempt: number;
-  /** Says how far the work is, to whoever watches. Best effort; never part of the result. */
+  /** Says how far the work is, to observers. Best effort; never part of the result. */
   progress(update: ToolProgress): void;
 }
 

@@ -39,10 +39,10 @@ export type ToolCode =
     }
   | { readonly kind: "module"; readonly entry: string; readonly export_name: string };
 
-/** A tool that this process knows: with code when it can run it, without when somebody else does. */
+/** A tool that this process knows: with code when it can run it, without when another process does. */
 export interface RegisteredTool {
   /** What is stored of it and shown to a model. */
   readonly definition: ToolDefinition;
-  /** What runs; null: somebody else has it. */
+  /** What runs; null: another process has it. */
   readonly code: ToolCode | null;
 }

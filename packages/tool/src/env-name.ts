@@ -1,5 +1,5 @@
 // Which environment variables of an executor a tool's definition may ask for. The value becomes an argument
-// of the tool, so whoever writes a definition could otherwise read whatever the executor was started with.
+// of the tool, so the author of a definition could otherwise read whatever the executor was started with.
 //
 //   E1. Variables that steer a process, a loader or an interpreter, and those that Tessera itself is configured by, are
 //       refused everywhere, whatever an operator allows.

@@ -26,7 +26,7 @@ export type ToolInputParser = (input: JsonObject) => Promise<JsonValue>;
 const DIALECT = "https://json-schema.org/draft/2020-12/schema";
 const TARGET = "draft-2020-12";
 
-/** More than this many problems at once help nobody; the rest is counted. */
+/** At most this many problems are listed; the rest is counted. */
 const ISSUES_SHOWN_MAX = 5;
 
 /** Whose schema it is, for messages. */

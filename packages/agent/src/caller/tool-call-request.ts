@@ -1,10 +1,10 @@
-// Asking for one tool call: committed as a turn of an agent without a model. Whoever runs tool callers works on it, in this
+// Asking for one tool call: committed as a turn of an agent without a model. A tool caller works on it, in this
 // process or in another.
 //
-//   Q1. The request is a turn like any other: it survives whoever asked. What its arguments should be is for the gate to
+//   Q1. The request is a turn like any other: it survives the process that asked. What its arguments should be is for the gate to
 //       say, in the turn's result; here only what a store cannot hold is refused.
 //   Q2. The same idempotency key is the same turn, whatever else the request says.
-//   Q3. An agent that is there and is no tool caller keeps its worker: nobody's agent is taken over by a call.
+//   Q3. An agent that is there and is no tool caller keeps its worker: a call takes over no agent.
 //   Q4. A call in an agent's name has a stand-in of its own, so that it does not wait for that agent's turns. The turn holds
 //       the agent's profile and id, from where the PMO reads whose policy and whose property count.
 
@@ -74,11 +74,11 @@ export async function requestToolCall(
   const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...turn,
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     source_agent_id: AUTHOR,
     runtime_config: { tool_call },
   });
@@ -108,11 +108,11 @@ export async function requestInternalCall(
   const outcome = await enqueueRootTurn(kernel, {
     project_id,
     agent_id,
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...(typeof agent.profile_box_id === "string" ? { profile_box_id: agent.profile_box_id } : {}),
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     source_agent_id: AUTHOR,
     runtime_config: { tool_call, in_name_of: caller_agent_id },
   });
@@ -130,7 +130,7 @@ function toolCall(request: { readonly tool_name: string; readonly arguments: unk
 async function putCaller(kernel: RequestKernel, project_id: string, agent_id: string): Promise<void> {
   const known = await kernel.reads.agent(project_id, agent_id);
   if (known !== null && known.worker_target !== TOOL_CALLER_TARGET) {
-    throw errorOf("conflict", `the agent ${agent_id} thinks for itself; a call by hand needs another one`); // Q3
+    throw errorOf("conflict", `the agent ${agent_id} is model-driven; use another agent_id`); // Q3
   }
   if (known?.status === "active") return;
   const profile_box_id = profileBoxOf(project_id);

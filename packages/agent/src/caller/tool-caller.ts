@@ -1,7 +1,7 @@
 // Works on turns that are one tool call: what `tessera tools call` and a form in a console ask for. An agent without a model.
 //
 //   T1. The turn goes through the same loop as any other: its call is planned by the same gate as a model's and runs in the
-//       tool's own placement, and it survives whoever works on it.
+//       tool's own placement, and it survives its worker.
 //   T2. A caller whose process has the tools of one project takes the turns of that one only: another project's tool of the
 //       same name is other code.
 
@@ -14,7 +14,7 @@ import { type RequestedCall, requestToolCall, type ToolCallRequest } from "./too
 
 export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "driver" | "workerTargets" | "extensions">;
 
-/** Works on calls that people and programs asked for by hand. */
+/** Works on calls that people and programs asked for. */
 export interface ToolCaller {
   /** What came of its wakeups: `accepted`, or why there was nothing to do. */
   readonly counts: ReadonlyMap<string, number>;

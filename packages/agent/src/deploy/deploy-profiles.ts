@@ -53,7 +53,7 @@ export async function deployProfiles(
   return { profiles: deployed, moved: await moveInstances(kernel, projectId, profiles) };
 }
 
-/** D5. `boxes`: name → the box that it meant in the bundle; a name that means another by now is somebody else's. */
+/** D5. `boxes`: name → the box that it meant in the bundle; a name that means another box by now belongs to another deployment. */
 export async function withdrawProfiles(
   kernel: Kernel,
   project_id: string,

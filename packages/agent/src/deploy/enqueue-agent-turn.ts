@@ -34,7 +34,7 @@ export interface AgentTurnRequest {
   readonly result_fields?: readonly FieldSchema[];
   /** JSON Schema of the deliverable, an object; instead of `result_fields`. */
   readonly deliverable_schema?: JsonObject;
-  /** W3C context of whoever asks. */
+  /** W3C context of the request. */
   readonly trace_id?: string;
   readonly span_id?: string;
   readonly tracestate?: string;
@@ -42,7 +42,7 @@ export interface AgentTurnRequest {
 
 export type AgentTurn = Exclude<EnqueueOutcome, { outcome: "rejected" }> & { readonly agent_id: string };
 
-/** Whoever is outside of the swarm. */
+/** The source of requests from outside of the swarm. */
 export const ENTRY_AUTHOR = "sys.entry";
 const KEY_CHARS_MAX = 256;
 const NAMES_SHOWN_MAX = 10;
@@ -56,11 +56,11 @@ export async function enqueueAgentTurn(kernel: Kernel, ids: Ids, request: AgentT
     depth_policy: "root",
     display_name: target.display_name,
     context_cards: cardsOf(ids, request),
-    ...(channel_id === undefined ? {} : { channel_id }),
+    channel_id,
     ...(idempotency_key === undefined ? {} : { agent_turn_id: turnIdOf(project_id, idempotency_key) }),
-    ...(trace_id === undefined ? {} : { trace_id }),
-    ...(span_id === undefined ? {} : { span_id }),
-    ...(tracestate === undefined ? {} : { tracestate }),
+    trace_id,
+    span_id,
+    tracestate,
     ...(request.is_fresh === true ? { is_fresh: true } : {}),
   });
   if (outcome.outcome !== "rejected") return { ...outcome, agent_id: target.agent_id };

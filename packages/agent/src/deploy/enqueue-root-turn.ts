@@ -1,4 +1,4 @@
-// A turn that somebody outside asks for, in the trace that they are in.
+// A turn that is asked for from outside, in the trace of the request.
 
 import type { EnqueueOutcome, Kernel, TurnRequest } from "@tessera/kernel";
 import { formatTraceparent } from "@tessera/protocol";

@@ -21,7 +21,7 @@ export async function resetInstance(
   const agent_id = agentIdOf(project_id, agent, instance_key);
   const outcome = await kernel.resetConversation({
     ...{ project_id, agent_id, author_id: ENTRY_AUTHOR },
-    ...(reason === undefined ? {} : { reason }),
+    reason,
   });
   if (outcome.outcome !== "rejected") return outcome.conversation_from > 1;
   if (outcome.code !== "not_found") {

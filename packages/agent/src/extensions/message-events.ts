@@ -1,6 +1,6 @@
 // Message events of extensions: cards of the turn's output (docs/design.md#conversations).
 //
-//   E1. An event is durable when its promise resolves, and seen by the conversation at once. Whoever does not wait for it loses
+//   E1. An event is durable when its promise resolves, and seen by the conversation at once. An extension that does not wait for it loses
 //       nothing: what was emitted is written before the step goes on, and before the turn ends.
 //   E2. The id of its card comes from turn, place, extension and order: a step or a stretch that is run again after a crash finds
 //       what its first run emitted, and emits it once.
@@ -8,7 +8,7 @@
 //       are in the order in which they count.
 //   E4. An answer that would end the turn is held until its layers have returned. An event behind it writes it first: what was said
 //       before the event is before it in the transcript, too.
-//   E5. A failure is told by the extension's name and rejects the promise; if nobody looks at that, nothing happens. What could not
+//   E5. A failure is told by the extension's name and rejects the promise; where the rejection is not handled, nothing happens. What could not
 //       be written although it should have been fails the stretch, because the conversation here is ahead of the store.
 //   E6. A target that is not there: the event is recorded with E_MESSAGE_TARGET_NOT_FOUND and changes nothing.
 //   E7. An event that comes when the layers of the turn are over (from a timer, say) is refused, and told like any other mistake.
@@ -114,7 +114,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
   }
 
   function tell(extension: string, error: unknown): void {
-    if (TesseraError.is(error) && error.code === "stale_epoch") return; // the turn is somebody else's
+    if (TesseraError.is(error) && error.code === "stale_epoch") return; // another worker has the turn
     const why = TesseraError.is(error) ? `${error.code}: ${error.message}` : stackOf(error);
     onWarning(`the extension ${extension}: a message event was not kept: ${why}`);
   }
@@ -144,7 +144,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     return {
       ...card,
       ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
-      metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
+      metadata: { ...card.metadata, step_id, agent_turn_id, trace_id },
       created_at: shownTime(worker.clock).toISOString(),
     } as CardDocument;
   }

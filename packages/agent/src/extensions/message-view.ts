@@ -136,7 +136,7 @@ function answered(id: string, { content, metadata }: TranscriptCard, createdAt: 
   };
 }
 
-/** W4. As JSON, and to whoever looks at its keys, it is the object alone. */
+/** W4. As JSON, and by its keys, it is the object alone. */
 function asParts<T>(content: T): T {
   if (!isJsonObject(content)) return content;
   const said = content.response ?? content.error ?? null;

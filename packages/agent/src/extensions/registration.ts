@@ -1,7 +1,7 @@
 // One extension, registered with one configuration: its layers, its tools, and the api that it was given.
 //
 //   G1. An extension whose `register` fails has registered nothing, not even a listener: half of one would be worse than none.
-//   G2. A tool is checked like any other when it is registered; the mistake is thrown to whoever registered it.
+//   G2. A tool is checked like any other when it is registered; `register` throws the mistake.
 
 import type { Clock } from "@tessera/kernel";
 import { BadRequest, errorOf, type JsonValue } from "@tessera/protocol";

@@ -3,7 +3,7 @@
 //   W1. What an extension changed is checked again: arguments pass the tool's gate, a catalog only shrinks.
 //   W2. Only a toolCall layer may answer instead of what it wraps; a turn or a step that a layer does not take fails.
 //   W3. A call that runs elsewhere is wrapped before its commit, because nothing can keep it back after that. Its result
-//       comes when nobody may be there any more who sent it, so layers cannot change it.
+//       comes when its sender may be gone, so layers cannot change it.
 //   W4. A failed layer of a call gives the call a result, `extension_failed`: the tool did not run, or ran and its result is
 //       kept in the card without being shown to the model (result-output.ts, O4). A failed layer of a step or a turn ends the
 //       turn with this code, unless the turn has ended or waits already: what is committed stands.

@@ -1,9 +1,9 @@
 // An agent worker: hears wakeups of its targets and takes turns forward, many at a time.
 //
 //   W1. A wakeup names only an agent; the inbox decides what there is to do. Wakeups of one agent are
-//       coalesced: while its turn runs, one more look is remembered, however often the bell rings.
+//       coalesced: while its turn runs, one more look is remembered, however many wakeups come.
 //   W2. At most `concurrencyMax` turns run. A suspended turn holds no place, no timer and no memory here but its share of a
-//       bounded shelf (box-shelf.ts); one whose tool waits for another agent lends its place (lent-place.ts), or many such
+//       bounded cache (box-cache.ts); one whose tool waits for another agent lends its place (lent-place.ts), or many such
 //       turns would wait for children that find none.
 //   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
 //       then told to let go. What is left is taken by others at the next sweep, from its last commit.
@@ -11,7 +11,7 @@
 //       an error that leaves this in doubt it is claimed again, from its last commit. A lease that has run out and may yet be
 //       renewed leaves it in doubt as well.
 //   W5. A wakeup for an agent whose turn runs here may mean that an answer came in: the turn looks for it before its next step.
-//       One that nobody hears here is found when the turn ends (kernel's 34_conversations.sql).
+//       One that is not received here is found when the turn ends (kernel's 34_conversations.sql).
 //   W6. What a bundle brings may be replaced while turns run: one that runs here goes on with what it was taken up with, until it
 //       ends or waits for others. None is taken up while the new bundle's definitions are being written, so that each has
 //       one bundle's definitions and code.
@@ -21,7 +21,7 @@ import { durableOfProject, getHeader, HEADERS, parseSubject, workerDurable } fro
 import { createProjectTools } from "@tessera/tool/catalog";
 import { WORKER_TARGET_DEFAULT } from "../profile.ts";
 import { createAgentRuntime } from "../runtime/agent-runtime.ts";
-import { createBoxShelf } from "./box-shelf.ts";
+import { createBoxCache } from "./box-cache.ts";
 import { createConversations } from "./conversation.ts";
 import { type LentPlace, lentPlace } from "./lent-place.ts";
 import { readBox } from "./turn-session.ts";
@@ -33,7 +33,7 @@ export interface AgentWorker {
   readonly counts: ReadonlyMap<string, number>;
   /** Turns that run in this process now. */
   readonly running: number;
-  /** Takes an agent forward now, without waiting for a bell. */
+  /** Takes an agent forward now, without waiting for a wakeup. */
   wake(projectId: string, agentId: string): void;
   /** Turns that are taken up once `write` is done run with these parts (W6). It waits for nothing but the store. */
   replace(parts: BundleParts, write: () => Promise<void>): Promise<void>;
@@ -60,13 +60,13 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     workerId: lease.workerId,
     isDraining: () => isDraining,
     tools: createProjectTools(kernel.reads, onWarning),
-    boxes: createBoxShelf((projectId, boxId, from) => readBox(options, projectId, boxId, from)),
+    boxes: createBoxCache((projectId, boxId, from) => readBox(options, projectId, boxId, from)),
     conversations: createConversations(kernel),
-    wasRung({ project_id, agent_id }) {
+    wasWoken({ project_id, agent_id }) {
       const state = agents.get(`${project_id}/${agent_id}`);
-      const isRung = state?.isRung ?? false;
-      if (state !== undefined) state.isRung = false;
-      return isRung;
+      const isWoken = state?.isWoken ?? false;
+      if (state !== undefined) state.isWoken = false;
+      return isWoken;
     },
     runtimeFor(caller, signal) {
       const place = agents.get(`${caller.project_id}/${caller.agent_id}`)?.place;
@@ -79,8 +79,8 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   const stopping = new AbortController();
   const counts = new Map<string, number>();
   let isDraining = false;
-  /** Agents at work here, whether their bell rang meanwhile (W1), since their turn last asked (W5), and their turn's place (W2). */
-  const agents = new Map<string, { isDirty: boolean; isRung: boolean; place?: LentPlace }>();
+  /** Agents at work here, whether a wakeup came meanwhile (W1), since their turn last asked (W5), and their turn's place (W2). */
+  const agents = new Map<string, { isDirty: boolean; isWoken: boolean; place?: LentPlace }>();
   const running = new Set<Promise<void>>();
   /** The write that turns wait for (W6). */
   let replacing: Promise<void> | null = null;
@@ -95,10 +95,10 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     const busy = agents.get(key);
     if (busy !== undefined) {
       busy.isDirty = true;
-      busy.isRung = true;
+      busy.isWoken = true;
       return;
     }
-    const state: { isDirty: boolean; isRung: boolean; place?: LentPlace } = { isDirty: true, isRung: false };
+    const state: { isDirty: boolean; isWoken: boolean; place?: LentPlace } = { isDirty: true, isWoken: false };
     agents.set(key, state);
     await slots.take(); // W2
     const place = lentPlace(slots);
@@ -137,7 +137,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         bus,
         kernel,
         clock,
-        role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
+        role: { worker_target: target, project: options.project },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
           durable: durableOfProject((options.durableOf ?? workerDurable)(target), options.project),

@@ -133,9 +133,9 @@ async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?:
       status,
       cards,
       deliverable: { card_id: ids.mint("card"), content },
-      ...(error_code === undefined ? {} : { error_code }),
+      error_code,
       ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
-      ...(stack === undefined ? {} : { stack }),
+      stack,
     },
     [
       stateMessage(turn, worker, "idle", {}),
@@ -148,7 +148,7 @@ async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?:
   await finishAnyhow(worker, turn, outcome.code);
 }
 
-/** F3. The deliverable was refused, and a turn that nobody ends would be held for ever: it ends with what can be stored. */
+/** F3. The deliverable was refused, and a turn that is not ended would be held for ever: it ends with what can be stored. */
 async function finishAnyhow(worker: WorkerContext, turn: Turn, code: ErrorCode): Promise<void> {
   const message = "the turn's own deliverable could not be stored";
   const outcome = await worker.kernel.finishTurn({
@@ -176,7 +176,7 @@ function usageOf({ provider, model, finish_reason, usage, response_cost }: Model
     model,
     finish_reason,
     ...(usage === undefined ? {} : { usage: { ...usage } }),
-    ...(response_cost === undefined ? {} : { response_cost }),
+    response_cost,
   };
 }
 

@@ -1,4 +1,4 @@
-// A value that many readers share: nobody changes it.
+// A value that many readers share is frozen.
 
 export function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;

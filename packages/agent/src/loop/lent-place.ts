@@ -2,7 +2,7 @@
 // the other agent's turn needs one, too.
 //
 //   P1. One place per turn: however many of its calls wait, one is lent and one is taken back.
-//   P2. A turn that is over has nothing to give back while its place is lent, and nobody takes one for it any more.
+//   P2. A turn that is over has nothing to give back while its place is lent, and no place is taken for it any more.
 
 import type { WorkSlots } from "@tessera/kernel";
 

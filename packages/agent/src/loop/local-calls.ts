@@ -6,11 +6,11 @@
 //   L3. A call that lost its worker is run again only as its effect allows; the kernel has decided that already. What it
 //       settled itself is applied like the rest, also where nothing is left to run: an open step can neither go on nor end.
 //   L4. Each attempt has a runtime of its own: it names its operations from the first again (agent-runtime's R1), and what
-//       it still waits for when it is over nobody wants.
+//       it still waits for when it is over is not needed.
 //   L5. Once the turn was stopped, lost, or this process goes away nothing is reported: the call's effect decides.
-//   L6. A result of a mixed step is reported until it is taken: nobody else knows it, and its call would wait for its
+//   L6. A result of a mixed step is reported until it is taken: only this process knows it, and its call would wait for its
 //       deadline while its worker lives.
-//   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
+//   L7. A step is left only when none of its calls runs any more: the next worker may run them again.
 //   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
 //   L9. A store that is away does not end a call that may be tried again here: its failure is known here and nowhere else, and
 //       so are the results of the calls beside it. The worker's name that the call was taken under counts: a worker that goes
@@ -251,7 +251,7 @@ async function runInvocation(
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
     mayRepeat: mayRepeat(worker, { project_id: context.project_id, tool_call_id: order.tool_call_id }, signal),
     signal,
-    ...(worker.onLog === undefined ? {} : { onLog: worker.onLog }),
+    onLog: worker.onLog,
     onProgress: (update) => worker.onProgress?.(order.tool_call_id, update),
     onFailure,
   });

@@ -226,7 +226,7 @@ function thoughtMetadata(answer: ModelAnswer, dropped: number) {
     finish_reason: answer.finish_reason,
     ...(answer.usage === undefined ? {} : { usage: { ...answer.usage } }),
     ...(answer.response_cost === undefined ? {} : { response_cost: answer.response_cost }),
-    ...(answer.reasoning === undefined ? {} : { reasoning_content: answer.reasoning }),
+    reasoning_content: answer.reasoning,
     ...(dropped > 0 ? { too_many_calls: dropped } : {}),
   };
 }

@@ -1,9 +1,9 @@
-// What a worker tells observers while a turn runs: steps, states, chunks. Best effort; nobody decides by them
+// What a worker publishes for observers while a turn runs: steps, states, chunks. Best effort; nothing is decided by them
 // (docs/design.md#messages-are-hints).
 //
 //   E1. Order within a step: step started, state running, chunks, then what the commit made true
 //       (docs/protocol/turns.md#one-step-in-order).
-//   E2. Chunks are gathered for a moment: a model writes faster than anybody reads.
+//   E2. Chunks are gathered for a moment: a model writes faster than observers read.
 
 import { type BusMessage, shownTime, type Timer } from "@tessera/kernel";
 import {
@@ -54,7 +54,7 @@ export function stateMessage(
 }
 
 export function tell(worker: WorkerContext, messages: readonly BusMessage[]): void {
-  void worker.bus.publish(messages).catch(() => undefined); // lost events cost nobody anything
+  void worker.bus.publish(messages).catch(() => undefined); // a lost event loses no work
 }
 
 /** E2. The stream of one model answer. */

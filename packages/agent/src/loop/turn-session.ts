@@ -3,7 +3,7 @@
 //   S1. Profile, conversation, tools; the system prompt is made of them (docs/protocol/turns.md#what-a-turn-is-made-of).
 //   S2. Cards that this worker writes are added here too, so that a step does not read the whole history again.
 //   S3. Boxes are read in pages: no history is too long. What is long and was read here before is not read again
-//       (box-shelf.ts).
+//       (box-cache.ts).
 
 import { type CardDocument, watchTurn } from "@tessera/kernel";
 import { errorOf, isJsonObject, readSharedWorkdir, type SharedWorkdir } from "@tessera/protocol";
@@ -70,7 +70,7 @@ export async function openSession(worker: WorkerContext, turn: Turn, stopping: A
     offered,
     signal: watch.signal,
     hasAnswers() {
-      const hasSome = answersWaiting > 0 || worker.wasRung(turn);
+      const hasSome = answersWaiting > 0 || worker.wasWoken(turn);
       answersWaiting = 0;
       return hasSome;
     },

@@ -2,7 +2,7 @@
 //
 //   T1. What the last commit left decides what to do, so a crashed turn needs no memory of its worker: open local calls are
 //       run, a step whose results are all in is followed by the next one, a result that terminates ends the turn.
-//   T2. Every write is fenced by turn and epoch. A refused one means that the turn is somebody else's: stop, say nothing.
+//   T2. Every write is fenced by turn and epoch. A refused one means that another worker has the turn: stop without a report.
 //   T3. A turn always ends: by an answer, a terminating tool, its step limit, or a failure with a code.
 
 import { isStorageError, unwatched } from "@tessera/kernel";
@@ -104,7 +104,7 @@ async function takeAnswers(session: TurnSession): Promise<boolean> {
   return outcome.outcome === "accepted";
 }
 
-/** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more
+/** The worker's lease has run out; renewed in time, it holds what it held (agent-worker's W4). That may be more
  *  than it knows of: the kernel repeats a question whose answer was lost, and only the repetition was refused. */
 function stillInDoubt(agentId: string): TesseraError {
   return errorOf(
@@ -117,7 +117,7 @@ function stillInDoubt(agentId: string): TesseraError {
 async function failOrThrow(worker: WorkerContext, turn: Turn, error: unknown): Promise<void> {
   if (isStorageError(error)) throw error;
   if (TesseraError.is(error)) {
-    // What an extension threw is in the log already. Whatever else is behind a code of ours may hold what nobody should see.
+    // What an extension threw is in the log already. Whatever else is behind a code of ours may hold what must not be shown.
     const isExtension = error.code === "extension_failed" || error.code === "E_EXT_LOAD";
     return await failTurn(
       worker,

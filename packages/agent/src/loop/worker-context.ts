@@ -6,7 +6,7 @@ import type { ProjectTools } from "@tessera/tool/catalog";
 import type { ExtensionHost } from "../extensions/extension-host.ts";
 import type { ModelPort } from "../model-port.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
-import type { BoxShelf } from "./box-shelf.ts";
+import type { BoxCache } from "./box-cache.ts";
 import type { Conversations } from "./conversation.ts";
 import type { TurnDriver } from "./turn-driver.ts";
 
@@ -50,9 +50,9 @@ export interface WorkerContext extends AgentWorkerOptions {
   readonly runtimeFor: (caller: RuntimeCaller, signal: AbortSignal) => AgentToolRuntime;
   readonly tools: ProjectTools;
   /** Where the cards of turns are read. */
-  readonly boxes: BoxShelf;
+  readonly boxes: BoxCache;
   readonly conversations: Conversations;
-  /** Whether a wakeup of this agent came while its turn ran here, since it was last asked. */
-  readonly wasRung: (agent: { readonly project_id: string; readonly agent_id: string }) => boolean;
+  /** Whether a wakeup of this agent came while its turn ran here, since the last look. */
+  readonly wasWoken: (agent: { readonly project_id: string; readonly agent_id: string }) => boolean;
   readonly onWarning: (warning: string) => void;
 }

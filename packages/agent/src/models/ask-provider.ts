@@ -107,7 +107,7 @@ async function attemptOnce(
     });
     return { kind: "answered", answer };
   } catch (error) {
-    // Whoever listens to chunks failed, not the model: its error is its own.
+    // The listener of chunks failed, not the model: its error is its own.
     if (consumerFault !== null) throw (consumerFault as { readonly error: unknown }).error;
     // What ended the attempt is told by the signal; the client may have thrown something of its own about it.
     const cause = watch.signal.aborted ? watch.signal.reason : error;
@@ -151,8 +151,8 @@ function answerOf(call: ModelCall, settings: CallSettings, answer: ReadAnswer): 
     ...(answer.reasoning === "" ? {} : { reasoning: answer.reasoning }),
     tool_calls: answer.toolCalls,
     finish_reason: answer.finishReason,
-    ...(usage === undefined ? {} : { usage }),
-    ...(cost === undefined ? {} : { response_cost: cost }),
+    usage,
+    response_cost: cost,
     provider: call.model.provider,
     model: call.model.model,
   };
@@ -173,7 +173,7 @@ function modelFailed(call: ModelCall, failure: ModelFailure, attempts: number): 
       model,
       retryable: failure.retryable,
       attempts,
-      ...(failure.status === undefined ? {} : { status: failure.status }),
+      status: failure.status,
     },
   });
 }

@@ -16,7 +16,7 @@ export interface Pricing {
 export interface CallSettings {
   readonly sdk: Partial<LanguageModelV4CallOptions>;
   readonly providerOptions: JsonObject;
-  readonly pricing?: Pricing;
+  readonly pricing?: Pricing | undefined;
   readonly warnings: readonly string[];
 }
 
@@ -61,7 +61,7 @@ export function readCallSettings(spec: ModelSpec): CallSettings {
     else warnings.push(`params.${name} must be ${param[1]}; it is left out`); // S3
   }
   const pricing = readPricing(spec.options?.pricing, warnings);
-  return { sdk, providerOptions, warnings, ...(pricing === undefined ? {} : { pricing }) };
+  return { sdk, providerOptions, warnings, pricing };
 }
 
 function readPricing(given: JsonValue | undefined, warnings: string[]): Pricing | undefined {

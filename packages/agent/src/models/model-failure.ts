@@ -13,9 +13,9 @@ export interface ModelFailure {
   readonly text: string;
   readonly status?: number;
   readonly retryable: boolean;
-  readonly retryAfterMs?: number;
+  readonly retryAfterMs?: number | undefined;
   /** For the operator alone (F3). */
-  readonly said?: string;
+  readonly said?: string | undefined;
 }
 
 /** Thrown inside one attempt by our own checks. */
@@ -79,8 +79,8 @@ function answered(record: Record<string, unknown>, status: number, key: string |
     text: `answered ${status}${names === "" ? "" : ` (${names})`}${adviceFor(status)}`,
     status,
     retryable,
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(said === undefined ? {} : { said }),
+    retryAfterMs,
+    said,
   };
 }
 
@@ -95,7 +95,7 @@ function brokenStream(record: Record<string, unknown>, name: string, key: string
   return {
     text: `reported an error in its stream${names === "" ? "" : ` (${names})`}`,
     retryable: typeof given === "boolean" ? given : !LASTING.test(names),
-    ...(said === undefined ? {} : { said }),
+    said,
   };
 }
 

@@ -89,7 +89,7 @@ export async function readAnswer(
       }
     }
   } finally {
-    // The rest is nobody's, and a fetch that was given may not listen to the signal.
+    // The rest is not read, and a fetch that was given may not listen to the signal.
     reader.cancel().catch(() => undefined);
   }
 }

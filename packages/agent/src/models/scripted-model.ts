@@ -131,7 +131,7 @@ function answerOf(call: ModelCall, transcript: TranscriptView, reply: FilledRepl
     tool_calls: reply.toolCalls,
     finish_reason: reply.toolCalls.length > 0 ? "tool-calls" : "stop",
     usage,
-    ...(cost === undefined ? {} : { response_cost: cost }),
+    response_cost: cost,
     provider: call.model.provider,
     model: call.model.model,
   };

@@ -1,6 +1,6 @@
 // The rules of a scripted model, read from a Model's options.
 //
-//   S1. A mistake names its place: `details.pointer` is a JSON pointer into the options, so that whoever read them from a
+//   S1. A mistake names its place: `details.pointer` is a JSON pointer into the options, so that the reader of a
 //       file can say line and column.
 //   S2. Unknown fields are mistakes: a misspelt `when` would match everything.
 //   S3. Rules come with uploaded profiles, and are run on text of strangers: their patterns are matched in linear time (the

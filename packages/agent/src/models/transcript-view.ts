@@ -12,7 +12,7 @@ export interface TranscriptView extends TemplateValues {
   /** Of the last user message, or of the results of the step; "" when there is neither. */
   readonly lastText: string;
   /** The tool of the last result, while it is the newest message (V2). */
-  readonly lastTool?: string;
+  readonly lastTool?: string | undefined;
   /** Characters of all messages. */
   readonly chars: number;
 }
@@ -40,7 +40,7 @@ export function readTranscript(messages: readonly ModelMessage[]): TranscriptVie
     ...base,
     results: results.map(resultValue),
     lastText: results.map((part) => asText(resultValue(part))).join("\n"),
-    ...(name === undefined ? {} : { lastTool: name }),
+    lastTool: name,
   };
 }
 

@@ -1,7 +1,7 @@
 // Swarm resources: what makes an agent, from YAML and from code, to profiles.
 //
 //   a bundle's files                readSwarmBundle, then profilesOf
-//   resources that were read        readSwarmResources (their tools were loaded by somebody else)
+//   resources that were read        readSwarmResources (their tools were loaded elsewhere)
 //   written in tessera.config.ts    defineModel, defineAgent, defineSwarm; handed in as `config`
 //   a CommonGround profile          readProfileYaml
 

@@ -1,6 +1,6 @@
 // `llm_config` of a CommonGround profile → ModelSpec (docs/protocol/documents.md#commonground).
 //
-//   L1. Whoever uploads a profile must not send a key of this process to a place of his own choosing: an address and the
+//   L1. An uploaded profile must not send a key of this process to an address of its own choice: an address and the
 //       variable of a key are taken only where the operator allows them, and a key itself never.
 //   L2. What is not about which model answers is a param of the call. Settings of upstream's client mean nothing here.
 
@@ -56,9 +56,9 @@ export function readLlmConfig(reading: ResourceReading, profile: Mapping, limits
   const params = readParams(reading, config);
   return {
     ...named,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(options === undefined ? {} : { options }),
+    apiKey,
+    endpoint,
+    options,
     ...(params === null ? {} : { params }),
   };
 }

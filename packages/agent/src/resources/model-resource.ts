@@ -40,9 +40,9 @@ export function readModel(reading: ResourceReading, resource: Resource, isEnvSet
   const spec: ModelSpec = {
     provider,
     model,
-    ...(apiKey === undefined ? {} : { apiKey }),
-    ...(endpoint === undefined ? {} : { endpoint }),
-    ...(options === undefined ? {} : { options }),
+    apiKey,
+    endpoint,
+    options,
   };
   return { ...resource, spec, capabilities: readCapabilities(reading, mapping) };
 }

@@ -16,7 +16,7 @@ export const BUILTIN_PACKAGES: ReadonlySet<string> = new Set([OWN_PACKAGE, "@goo
 export interface ObjectRef {
   readonly kind: ResourceKind;
   readonly name: string;
-  readonly package?: string;
+  readonly package?: string | undefined;
   readonly pointer: string;
 }
 
@@ -66,7 +66,7 @@ export function readRef(
     return refuse(`apiVersion of a reference must be ${API_VERSION}, found ${shown(apiVersion)}`);
   }
   reading.refuseOthers({ value, pointer }, REF_KEYS);
-  return ofKind(reading, { kind: written, name, pointer, ...(pack === undefined ? {} : { package: pack }) }, kind);
+  return ofKind(reading, { kind: written, name, pointer, package: pack }, kind);
 }
 
 function ofKind(
@@ -107,7 +107,7 @@ export function resolveLocal(
   return undefined;
 }
 
-/** Whether the reference leads into this bundle. A package that nobody installed is reported. */
+/** Whether the reference leads into this bundle. A package that is not installed is reported. */
 export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName }: RefTargets): boolean {
   if (ref.package === undefined || ref.package === packageName) return true;
   const known = [...BUILTIN_PACKAGES].join(" and ");

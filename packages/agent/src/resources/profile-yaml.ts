@@ -75,7 +75,7 @@ export function readProfileYaml(bytes: Uint8Array | string, options: ProfileUplo
     required_tools: [],
     delegation_policy: delegationPolicyAt(reading, root, POLICY_KEYS),
     max_steps: numberAt(reading, root, "max_steps", { min: 1, max: STEPS_MAX }) ?? STEPS_PER_TURN_MAX,
-    ...(memory === undefined ? {} : { memory }),
+    memory,
     extensions: [],
     swarm: null,
   };

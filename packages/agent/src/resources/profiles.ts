@@ -53,7 +53,7 @@ function profileOf(
     delegation_policy: agent.delegation_policy,
     ...givenPolicy(agent.tool_delegation_policy ?? swarm?.tool_delegation_policy),
     max_steps: agent.max_steps ?? swarm?.policy.max_steps_per_turn ?? STEPS_PER_TURN_MAX,
-    ...(agent.memory === undefined ? {} : { memory: agent.memory }),
+    memory: agent.memory,
     ...(agent.tool_calls === "sequential" ? { tool_calls: agent.tool_calls } : {}),
     extensions: agent.extensions.map((use) => {
       const { config = null, onError } = use.package === undefined ? (extensions.get(use.name) ?? {}) : {};

@@ -3,7 +3,7 @@
 //   B1. Everything wrong in every file is reported at once, and nothing twice: a reference to a resource that is there but
 //       has mistakes is no mistake.
 //   B2. A name is unique among the resources of its kind, wherever they come from. The Package is one, and first in its file.
-//   B3. A resource with a mistake is left out. Whoever loads the bundle refuses it as a whole when there is any mistake.
+//   B3. A resource with a mistake is left out. The loader of the bundle refuses it as a whole when there is any mistake.
 //   B4. Connector and Connection are known and not supported: a warning, and the rest loads
 //       (docs/design.md#yaml-and-code-are-equal).
 

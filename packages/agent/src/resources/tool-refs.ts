@@ -15,7 +15,7 @@ export interface ToolTargets extends RefTargets {
   readonly builtinTools: ToolIndex;
 }
 
-/** Tools of Goondan's package for services that somebody has an account with, and for its own process model. */
+/** Tools of Goondan's package for services that need an account, and for its own process model. */
 const NOT_BUILT_IN: ReadonlySet<string> = new Set(["telegram", "slack", "self-restart"]);
 
 export type ToolIndex = ReadonlyMap<string, readonly string[]>;

@@ -13,7 +13,7 @@
 //   R7. Code from outside (an executor key's) reaches instances of its caller's own key and those that its caller made: with any
 //       other key it could read along in a stranger's conversation. `list` and `catalog` tell it of nothing else.
 //   R8. The answer of a request with `async: true` comes into the conversation of the agent that asked, once: before the next step
-//       of its running turn, or with a turn of its own (kernel's 34_conversations.sql). A call by hand and an action of a user
+//       of its running turn, or with a turn of its own (kernel's 34_conversations.sql). A call that a program asked for and an action of a user
 //       interface have no conversation: their answer is the deliverable of the turn that was asked for.
 //   R9. The caller's own name for a request (`replyTo.correlationId`) is kept with the turn and is the answer's. Of an operation
 //       that is done again the first name counts: it is what the other agent was sent.
@@ -327,7 +327,7 @@ async function enqueue(
     agent_turn_id: turnIdOf(caller, ordinal),
     correlation_id: `rt_${id}`,
     trace_id: caller.trace_id,
-    ...(span_id === undefined ? {} : { span_id }),
+    span_id,
     depth_policy: "descend",
     parent_agent_turn_id: caller.agent_turn_id,
     parent_step_id: caller.step_id,

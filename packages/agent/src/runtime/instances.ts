@@ -1,10 +1,10 @@
 // Instances of defined agents: found in the roster, or made from the agent's profile.
 //
 //   N1. An undefined name is never made up: only a name that has a profile in the project can get an instance.
-//   N2. (name, instance key) is one agent; whoever comes second gets the one that is there, and its first owner stays.
+//   N2. (name, instance key) is one agent; a second request gets the one that exists, and its first owner stays.
 //   N3. An instance keeps the profile it was made with until its bundle is deployed again.
 //   N4. The operation that made an instance is kept with it: the same operation again is told the same.
-//   N5. An id of ours that somebody else has taken is nobody's instance: it may run with another profile.
+//   N5. An id of ours that another agent has taken is no instance: it may run with another profile.
 
 import type { Kernel } from "@tessera/kernel";
 import { errorOf, isInstanceKey, isJsonObject, type SharedWorkdir } from "@tessera/protocol";
@@ -16,7 +16,7 @@ export interface Instance {
   readonly instance_key: string;
   /** Made by this request, or by the same operation when it ran before (N4). */
   readonly isNew: boolean;
-  readonly cwd?: string;
+  readonly cwd?: string | undefined;
 }
 
 export interface InstanceRequest {
@@ -33,7 +33,7 @@ export interface InstanceRequest {
 
 /** What is stored with a roster row. */
 interface StoredInstance extends InstanceMetadata {
-  readonly operation?: string;
+  readonly operation?: string | undefined;
 }
 
 /** Null: no agent of this name is defined (N1). */
@@ -50,7 +50,7 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     }
     const { operation, cwd } = (instanceOf(row) ?? {}) as Partial<StoredInstance>;
     const isNew = operation !== undefined && operation === request.operation; // N4
-    return { ...known, isNew, ...(cwd === undefined ? {} : { cwd }) }; // N2
+    return { ...known, isNew, cwd }; // N2
   }
   const profile = await kernel.reads.profile(project_id, agent_name);
   if (profile === null) return null;
@@ -60,9 +60,9 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     ...(request.owner === undefined
       ? {}
       : { owner_agent: request.owner.agent_name, owner_instance_key: request.owner.instance_key }),
-    ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
-    ...(request.workdir === undefined ? {} : { workdir: request.workdir }),
-    ...(request.operation === undefined ? {} : { operation: request.operation }),
+    cwd: request.cwd,
+    workdir: request.workdir,
+    operation: request.operation,
   };
   const outcome = await kernel.putAgent({
     project_id,
@@ -71,11 +71,11 @@ export async function ensureInstance(kernel: Kernel, request: InstanceRequest): 
     profile_box_id: profile.profile_box_id,
     tags: profile.tags,
     display_name: agent_name,
-    ...(request.owner_agent_id === undefined ? {} : { owner_agent_id: request.owner_agent_id }),
+    owner_agent_id: request.owner_agent_id,
     metadata: { ...metadata },
   });
   if (outcome.outcome === "rejected") throw errorOf(outcome.code, `no instance of ${agent_name} could be made`);
-  return { ...known, isNew: true, ...(request.cwd === undefined ? {} : { cwd: request.cwd }) };
+  return { ...known, isNew: true, cwd: request.cwd };
 }
 
 /** The instance behind a roster row. */

@@ -42,7 +42,7 @@ export async function traceTurn<T>(
   turn: TracedTurn,
   options: {
     readonly agentName: string;
-    /** The `traceparent` of whoever asked for the turn (T3). Read only where spans are recorded. */
+    /** The `traceparent` of the request that asked for the turn (T3). Read only where spans are recorded. */
     readonly parentOf: () => Promise<unknown>;
     readonly work: () => Promise<T>;
   },
@@ -111,7 +111,7 @@ export function activeSpanId(): string | undefined {
   return idsOf(trace.getSpan(context.active())).span_id;
 }
 
-/** W3C context for a request to somebody else. */
+/** W3C context for an outgoing request. */
 export function activeTraceparent(): string | undefined {
   const { trace_id, span_id } = idsOf(trace.getSpan(context.active()));
   return trace_id === undefined || span_id === undefined ? undefined : `00-${trace_id}-${span_id}-01`;

@@ -65,7 +65,7 @@ function shownResult(result: unknown): JsonValue {
   return Object.keys(cut).length === 0 ? value : { ...value, ...cut };
 }
 
-/** The result stays where a success would have it, so that whoever reads a path of it finds it; the error stands beside it. */
+/** The result stays where a success would have it, so that a reader of a path in it finds it; the error stands beside it. */
 function partialValue(result: JsonValue, error: JsonObject): JsonValue {
   const hasRoom = isJsonObject(result) && !Object.hasOwn(result, "error");
   return hasRoom ? { status: "partial", ...result, error } : { status: "partial", value: result, error };

@@ -1,6 +1,6 @@
 // The keys of JSON in the order in which the store gives them back: shorter ones first, then by their bytes.
 //
-// A worker has its own cards before it reads them. Were a model shown keys in the order in which somebody wrote them, the same
+// A worker has its own cards before it reads them. Were a model shown keys in the order in which they were written, the same
 // cards would be another text in the next turn, or after a crash, and what a provider keeps of the last request would be of no use.
 
 import { isJsonObject } from "@tessera/protocol";

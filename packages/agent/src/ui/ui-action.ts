@@ -107,7 +107,7 @@ export function readUiAction(
 
 export function ackMessage(to: UiAddress, ack: UiAck, ids: Ids): BusMessage {
   const { project_id, channel_id, agent_id, action_id, message_id, trace_id } = to;
-  const payload = { action_id, agent_id, ...ack, ...(message_id === undefined ? {} : { message_id }) };
+  const payload = { action_id, agent_id, ...ack, message_id };
   return {
     subject: formatSubject({
       project_id,

@@ -52,8 +52,8 @@ export async function admitUiAction(ports: AdmissionPorts, action: UiAction): Pr
     action_id,
     tool_name,
     args,
-    ...(message_id === undefined ? {} : { message_id }),
-    ...(metadata === undefined ? {} : { metadata }),
+    message_id,
+    metadata,
   };
   const outcome = await kernel.enqueueTurn({
     project_id,

@@ -12,8 +12,8 @@ export interface AgentRecord {
   readonly worker_target: string;
   readonly profile_box_id?: string;
   readonly tags?: readonly string[];
-  readonly display_name?: string;
-  readonly owner_agent_id?: string;
+  readonly display_name?: string | undefined;
+  readonly owner_agent_id?: string | undefined;
   readonly status?: "active" | "inactive";
   readonly metadata?: ReadonlyJsonObject;
   /** Writes only if there is no such agent, else `conflict`. A repetition is known by the id of its identity edge. */

@@ -9,18 +9,18 @@ import type { CardDraft, Effect, Rejected } from "./outcome-parts.ts";
 export interface TurnRequest {
   readonly project_id: string;
   readonly agent_id: string;
-  readonly agent_turn_id?: string;
+  readonly agent_turn_id?: string | undefined;
   readonly correlation_id?: string;
   readonly message_type?: "turn" | "ui_action";
-  readonly channel_id?: string;
-  readonly trace_id?: string;
-  readonly span_id?: string;
-  readonly tracestate?: string;
+  readonly channel_id?: string | undefined;
+  readonly trace_id?: string | undefined;
+  readonly span_id?: string | undefined;
+  readonly tracestate?: string | undefined;
   readonly parent_traceparent?: string;
   readonly depth_policy?: "descend" | "peer" | "root";
   readonly parent_agent_turn_id?: string;
   readonly parent_step_id?: string;
-  readonly profile_box_id?: string;
+  readonly profile_box_id?: string | undefined;
   readonly context_box_id?: string;
   readonly context_cards?: readonly CardDraft[];
   readonly output_box_id?: string;
@@ -140,7 +140,7 @@ export interface CallDraft {
   readonly author_id: string;
   readonly card_id?: string;
   readonly span_id?: string;
-  readonly tool_digest?: string;
+  readonly tool_digest?: string | undefined;
   readonly effect?: Effect;
   readonly after_execution?: AfterExecution;
   /** The tool's own limit; the call's deadline is this plus two leases. */
@@ -210,10 +210,10 @@ export interface FinishRequest extends TurnHold {
   readonly status: ResultStatus;
   readonly cards?: readonly CardDraft[] | undefined;
   readonly deliverable?: Omit<CardDraft, "type"> | undefined;
-  readonly error_code?: string;
-  readonly error_message?: string;
+  readonly error_code?: string | undefined;
+  readonly error_message?: string | undefined;
   /** Why its worker could not run the turn, for operators. */
-  readonly stack?: string;
+  readonly stack?: string | undefined;
 }
 
 export type FinishOutcome =

@@ -22,8 +22,8 @@ import { repeatEvery } from "../waiting/repeat-every.ts";
 /** Who listens: workers of a target hear wakeups, executors of a target hear commands. */
 export type WorkRole =
   /** `project`: of this one only. */
-  | { readonly worker_target: string; readonly project?: string }
-  | { readonly tool_target: string; readonly project?: string };
+  | { readonly worker_target: string; readonly project?: string | undefined }
+  | { readonly tool_target: string; readonly project?: string | undefined };
 
 export interface WorkSourceOptions {
   readonly bus: Bus;

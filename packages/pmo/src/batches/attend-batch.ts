@@ -39,7 +39,7 @@ export async function attendBatch(kernel: BatchKernel, batch: DueBatch): Promise
 
 /** Why an open task must end now, or null. */
 function cutOf(batch: DueBatch, task: DueTask): Cut | null {
-  if (!batch.is_awaited) return cut("canceled", "canceled", "nobody waits for the batch any more");
+  if (!batch.is_awaited) return cut("canceled", "canceled", "the batch is no longer awaited");
   if (batch.fail_fast && hasFailure(batch))
     return cut("canceled", "canceled", "another task failed and fail_fast is set");
   const isUntaken = task.is_untaken === true;

@@ -1,7 +1,7 @@
 // Looks after what the PMO is responsible for: batches that need a hand, and children of turns that were stopped.
 //
 //   R1. It looks every second, soon after any turn has ended, and at once when a batch was opened. The store says what
-//       there is to do, so a look that finds nothing costs two reads, and a bell that is lost costs a second.
+//       there is to do, so a look that finds nothing costs two reads, and a lost event costs a second.
 //   R2. Looks of one process never overlap; those of several do, and every move is a compare-and-set.
 //   R3. Stopping a turn stops its children, and theirs, level by level (docs/faults.md#f41). Their workers learn of it as any
 //       worker whose turn is stopped.
@@ -17,10 +17,10 @@ export interface Reconciler {
   stop(): Promise<void>;
 }
 
-/** Bells within this time are one. Most turns that end belong to no batch. */
-const BELL_PAUSE_MS = 25;
-/** The same while batches are being brought forward here: somebody waits for their last child. */
-const BATCH_BELL_PAUSE_MS = 2;
+/** Events within this time cause one look. Most turns that end belong to no batch. */
+const LOOK_PAUSE_MS = 25;
+/** The same while batches are being brought forward here: an agent waits for their last child. */
+const BATCH_LOOK_PAUSE_MS = 2;
 const BATCH_SEEN_MS = 1_000;
 const BATCHES_PER_LOOK = 50;
 const CHILDREN_PER_LOOK = 200;
@@ -37,7 +37,7 @@ export async function startReconciler(options: {
   let looking: Promise<void> | null = null;
   let isAskedAgain = false;
   let isStopped = false;
-  let bell: Timer | null = null;
+  let nextLook: Timer | null = null;
   let batchSeenAt = Number.NEGATIVE_INFINITY;
 
   async function stopOrphans(): Promise<void> {
@@ -92,8 +92,8 @@ export async function startReconciler(options: {
     { pattern: `cg.${SUBJECT_VERSION}.*.*.evt.agent.*.task`, durable: batchDurable() },
     () => {
       const isBatchNear = clock.monotonicMs() - batchSeenAt < BATCH_SEEN_MS;
-      bell ??= clock.after(isBatchNear ? BATCH_BELL_PAUSE_MS : BELL_PAUSE_MS, () => {
-        bell = null;
+      nextLook ??= clock.after(isBatchNear ? BATCH_LOOK_PAUSE_MS : LOOK_PAUSE_MS, () => {
+        nextLook = null;
         void look();
       });
     },
@@ -109,7 +109,7 @@ export async function startReconciler(options: {
     look,
     async stop() {
       isStopped = true;
-      bell?.cancel();
+      nextLook?.cancel();
       await Promise.all([subscription.stop(), repetition.stop(), looking]); // R4
     },
   };

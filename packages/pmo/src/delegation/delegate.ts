@@ -1,4 +1,4 @@
-// delegate_async, launch_principal, ask_expert: a child turn is started and nobody waits for it
+// delegate_async, launch_principal, ask_expert: a child turn is started and not awaited
 // (docs/protocol/internal-tools.md#results).
 //
 //   L1. The child's turn id follows from the call. If that turn is there, the call has done its work already, and what is
@@ -44,7 +44,7 @@ export async function delegate(kernel: DelegationKernel, call: OpenedCall, task:
     context_box_id: box,
     ...(target.output_box_id === null ? {} : { output_box_id: target.output_box_id }),
     source_agent_id: call.agent_id,
-    // Nobody waits for it (`awaited`): it may ask whoever asked for it.
+    // It is not awaited (`awaited`): it may ask its parent.
     metadata: { tool_call_id: call.tool_call_id, target_strategy: task.target_strategy, awaited: false },
   });
   if (outcome.outcome === "rejected") {

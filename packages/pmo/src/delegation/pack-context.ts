@@ -24,7 +24,7 @@ export async function packContext(
 ): Promise<string | Refused> {
   const { project_id } = call;
   const box_id = idOfCall("box", call, task.index);
-  const isAgain = call.attempt > 1; // nobody packed for a call that was never run before
+  const isAgain = call.attempt > 1; // nothing was packed for a call that was never run before
   if (isAgain && (await kernel.reads.box(project_id, box_id)) !== null) return box_id; // P2
   const inherited = await inheritedCards(kernel.reads, project_id, task.inherited);
   if (inherited === null) {

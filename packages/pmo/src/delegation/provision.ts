@@ -1,7 +1,7 @@
 // provision_agent: an agent is made sure of, created, or derived from another (docs/protocol/internal-tools.md).
 //
 //   V1. An agent that exists keeps its profile, owner, worker target and tags; asking for others is refused by name. Its
-//       display name and metadata may be changed by its owner only, and nobody switches it on again here.
+//       display name and metadata may be changed by its owner only, and it is not switched on again here.
 //   V2. The same request again finds what the first one made and answers `roster_updated: false`.
 //   V3. A model's metadata never says which agent it makes: those keys are refused, or the next deploy would give it another
 //       profile than its policy allows.
@@ -207,7 +207,7 @@ async function keepExisting(
       project_id: call.project_id,
       agent_id: args.agent_id,
       worker_target: String(existing.worker_target),
-      ...(args.display_name === undefined ? {} : { display_name: args.display_name }),
+      display_name: args.display_name,
       metadata: merged,
     }),
     "not_found",
@@ -241,7 +241,7 @@ async function createAgent(
     owner_agent_id: args.owner_agent_id ?? call.agent_id,
     metadata: {
       agent_name: profile.name,
-      ...(args.derived_from === undefined ? {} : { derived_from: args.derived_from }),
+      derived_from: args.derived_from,
       ...args.metadata,
     },
     identity_edge: identityEdge(caller, args.action, args.derived_from ?? call.agent_id, 0),

@@ -12,7 +12,7 @@ export interface TaskArguments {
   /** A profile's name for `new`, an agent's id for the others. */
   readonly target_ref: string;
   readonly instruction: string;
-  readonly context_box_id?: string;
+  readonly context_box_id?: string | undefined;
   /** Hand over the caller's own output box. */
   readonly include_history?: boolean;
 }
@@ -77,7 +77,7 @@ function taskOf(args: ArgumentReader): TaskArguments {
     target_strategy: args.choice("target_strategy", TARGET_STRATEGIES),
     target_ref: args.text("target_ref", NAME_CHARS_MAX),
     instruction: args.text("instruction"),
-    ...(context_box_id === undefined ? {} : { context_box_id }),
+    context_box_id,
   };
 }
 

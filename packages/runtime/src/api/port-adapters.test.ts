@@ -65,7 +65,7 @@ describe("a tool call without an agent", () => {
     });
   });
 
-  it("takes no agent over that thinks for itself", async () => {
+  it("takes over no agent that is model-driven", async () => {
     const agent = { project_id, agent_id: "thinker", worker_target: "elsewhere" };
     await process.node.kernel.putAgent(agent);
     await expect(ports.toolCalls.request({ ...order, agent_id: "thinker" })).rejects.toMatchObject({

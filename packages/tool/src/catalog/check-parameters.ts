@@ -4,7 +4,7 @@
 //   K1. Refusals are `schema_invalid` with the place as a JSON pointer.
 //   K2. Nothing recurses over the author's value before its size and depth are known.
 //   K3. What comes out is a copy: the caller's object is neither kept nor changed.
-//   K4. A type, format or keyword that is not known is refused, because nobody would check it.
+//   K4. A type, format or keyword that is not known is refused, because it would not be checked.
 
 import {
   gateJson,

@@ -45,7 +45,7 @@ export interface PlannedCallDraft {
   readonly arguments: JsonObject;
   readonly target_subject: string;
   readonly author_id: string;
-  readonly tool_digest?: string;
+  readonly tool_digest?: string | undefined;
   readonly effect: ToolEffect;
   readonly after_execution: AfterExecution;
   readonly timeout_ms?: number;
@@ -118,7 +118,7 @@ function draftOf(id: string, tool: RegisteredTool, given: unknown, options: Plan
     arguments: gated.arguments,
     target_subject,
     author_id: policy.author_id,
-    ...(digest === undefined ? {} : { tool_digest: digest }),
+    tool_digest: digest,
     effect: policy.effect,
     after_execution: definition.after_execution,
     timeout_ms: policy.timeout_ms,

@@ -3,7 +3,7 @@
 //   R1. A tool is checked in full when it is registered, however it got here: configuration, or `register()` of an
 //       extension. Afterwards nothing about it is checked again. Definitions of a store were checked when they were
 //       uploaded; of those only what costs nothing is looked at, and a schema that this build does not take refuses calls.
-//   R2. A name is given once. Whoever comes second is refused, never put in place of the first.
+//   R2. A name is given once. A second tool of the name is refused, never put in place of the first.
 //   R3. A catalog changes for its step only. A tool that leaves the registry leaves every catalog at once.
 //   R4. A refusal names its tool: one of many, of a file that is not known here.
 

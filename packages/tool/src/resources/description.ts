@@ -1,6 +1,6 @@
 // Descriptions: text that a model obeys and a person reviews, so both must see the same.
 //
-//   D1. What is invisible or turns the reading direction is refused, not stripped: whoever wrote it should know.
+//   D1. What is invisible or turns the reading direction is refused, not stripped: its author should know.
 //   D2. Descriptions inside the parameters reach the model just the same and obey the same rule.
 
 import { DESCRIPTION_BYTES_MAX, isJsonObject, type JsonValue } from "@tessera/protocol";
@@ -52,7 +52,7 @@ function checkText(reading: DocumentReading, text: string, pointer: string): voi
   const unseen = UNSEEN.exec(text);
   if (unseen !== null) {
     const code = (unseen[0].codePointAt(0) as number).toString(16).toUpperCase().padStart(4, "0");
-    const message = `a description holds the character U+${code} at ${unseen.index}, which nobody sees; take it out`;
+    const message = `a description holds the character U+${code} at ${unseen.index}, which is invisible; remove it`;
     reading.mistake("schema_invalid", pointer, message); // D1
   }
 }

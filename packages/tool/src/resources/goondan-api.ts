@@ -1,7 +1,7 @@
 // A Tool resource that brings no code but the description of an HTTP API: `spec.openapi` names an OpenAPI document, and
 // each operation of it becomes a tool.
 //
-//   A1. The shape is checked here, every mistake with its place. The document is another file of the bundle: whoever loads
+//   A1. The shape is checked here, every mistake with its place. The document is another file of the bundle: the loader of
 //       the bundle reads it, and finds what is wrong in it.
 //   A2. A field of `spec` that is for code (`errorMessageLimit`, `envs`) does nothing for a document, so it is refused.
 //   A3. An upload is one file and brings no document with it, so it cannot have one.

@@ -214,7 +214,7 @@ function readExport(
   };
   checkArguments(reading, definition, options, (at) => originOf(at, pointer, merged.places));
   const { entry } = resource;
-  return { definition, export_name: name, pointer, ...(entry === undefined ? {} : { entry }) };
+  return { definition, export_name: name, pointer, entry };
 }
 
 /** What runs in the worker waits for no executor, so its author would rely on nothing. */

@@ -35,7 +35,7 @@ export function isApiVersion(value: unknown): boolean {
   return API_VERSIONS.some((known) => known === value);
 }
 
-/** Whether a document says of itself that it is a resource; what says neither is somebody else's YAML. */
+/** Whether a document says of itself that it is a resource; what says neither is YAML of another kind. */
 export function isResource(value: JsonValue): value is JsonObject {
   return isJsonObject(value) && (Object.hasOwn(value, "apiVersion") || Object.hasOwn(value, "kind"));
 }

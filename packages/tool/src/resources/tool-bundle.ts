@@ -3,7 +3,7 @@
 //
 //   B1. Everything wrong in every file is reported at once; one bad file does not hide another.
 //   B2. A name is unique among the resources of its kind, across all files.
-//   B3. A document that does not say that it is a resource is somebody else's and passed over.
+//   B3. A document that does not say that it is a resource is not ours and is passed over.
 //   B4. A resource with a mistake is named all the same, even one in a file that is no YAML: what refers to it has no
 //       mistake, and what has nearly its name can be told so.
 
@@ -20,7 +20,7 @@ export interface BundleFile {
   readonly text: string | Uint8Array;
 }
 
-/** A resource of another kind: whoever knows the kind reads its document. */
+/** A resource of another kind: the reader of that kind reads its document. */
 export interface BundleResource extends Place {
   readonly kind: Exclude<ResourceKind, "Tool">;
   readonly name: string;

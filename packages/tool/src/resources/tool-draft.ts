@@ -24,7 +24,7 @@ export interface ToolDocumentOptions {
   /** The project that defines the tool: a literal project in its subject must be this one. */
   readonly projectId?: string;
   /** The only environment variables that `envs` may name. */
-  readonly envAllowList?: readonly string[];
+  readonly envAllowList?: readonly string[] | undefined;
 }
 
 /** A definition and where it was written. */
@@ -33,7 +33,7 @@ export interface ToolDraft {
   /** The handler's name in the entry module. */
   readonly export_name: string;
   /** The module, as written. */
-  readonly entry?: string;
+  readonly entry?: string | undefined;
   readonly pointer: string;
 }
 

@@ -16,7 +16,7 @@ export interface ToolUploadOptions {
 
 export interface ToolUpload {
   readonly definitions: readonly ToolDefinition[];
-  /** Keys that were not used: worth a warning to whoever uploaded. */
+  /** Keys that were not used: worth a warning to the client that uploaded it. */
   readonly ignored: readonly IgnoredKey[];
 }
 
@@ -29,7 +29,7 @@ export function parseToolUpload(bytes: Uint8Array | string, options: ToolUploadO
   const { tools, ignored, mistakes } = toolDefinitionsOf(document, {
     source: "upload",
     projectId,
-    ...(envAllowList === undefined ? {} : { envAllowList }),
+    envAllowList,
   });
   const [first, ...rest] = mistakes;
   if (first !== undefined) throw errorOfMistakes([first, ...rest]);

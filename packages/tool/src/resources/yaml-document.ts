@@ -4,7 +4,7 @@
 //   D2. `locate` answers for every pointer. What is not there is located at its nearest ancestor that is, so that
 //       "missing field" points to the mapping that lacks it.
 //   D3. Locating costs the depth of the pointer, not the size of its mappings: a document may hold tens of thousands of keys
-//       that nobody knows, and each of them is located.
+//       that is not known, and each of them is located.
 
 import type { JsonValue } from "@tessera/protocol";
 import { type Document, isAlias, isMap, isScalar, isSeq, type ParsedNode, type YAMLMap } from "yaml";

@@ -11,7 +11,7 @@ import {
 } from "@tessera/protocol";
 import type { ScanLimits } from "./yaml-scan.ts";
 
-/** `upload`: a stranger's single document. `bundle`: a file of whoever runs this process. */
+/** `upload`: a single document of a client. `bundle`: a file of the operator of this process. */
 export type YamlKind = "upload" | "bundle";
 
 export interface YamlLimits extends ScanLimits {

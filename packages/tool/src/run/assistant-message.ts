@@ -45,7 +45,7 @@ function callsOf(invocation: ToolInvocation): MessagePart[] {
 }
 
 /** The card's own time where the host passes it on. Otherwise the epoch rather than now: a repeated attempt must see the
- *  same message, and a wrong time that looks right would be worse than one that nobody believes. */
+ *  same message, and a wrong time that looks right would be worse than one that is plainly wrong. */
 function createdAtOf(message: ToolInvocation["message"]): Date {
   const given = typeof message.created_at === "string" ? new Date(message.created_at) : new Date(0);
   return Number.isNaN(given.getTime()) ? new Date(0) : given;

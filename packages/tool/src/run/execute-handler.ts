@@ -29,7 +29,7 @@ export interface HandlerRun {
 
 /** A ToolCallResult and what its card needs beyond the published shape. Plain data: it may cross a process border. */
 export interface ExecutedCall extends ToolCallResult {
-  readonly wire?: WireError;
+  readonly wire?: WireError | undefined;
 }
 
 interface WireError {
@@ -38,7 +38,7 @@ interface WireError {
   readonly detail?: JsonObject;
 }
 
-/** Why nobody can tell whether a run that was cut off took effect. */
+/** Why it is unknown whether a run that was cut off took effect. */
 type UnknownOutcomeReason = "no_reconcile" | "reconcile_unknown" | "reconcile_failed";
 
 export const OUTCOME_UNKNOWN_MESSAGE = "an earlier run was cut off; whether it took effect is not known";
@@ -149,5 +149,5 @@ function unknownOutcome(run: HandlerRun, reason: UnknownOutcomeReason, why?: str
 
 function failed(run: HandlerRun, error: ToolCallResultError, wire: WireError | undefined): ExecutedCall {
   const { ctx, toolName } = run;
-  return { toolCallId: ctx.toolCallId, toolName, status: "error", error, ...(wire === undefined ? {} : { wire }) };
+  return { toolCallId: ctx.toolCallId, toolName, status: "error", error, wire };
 }

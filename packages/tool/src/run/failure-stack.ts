@@ -1,4 +1,4 @@
-// What was thrown, for whoever has to find the mistake: the stack, its author's frames first, and what caused it.
+// What was thrown, for finding the mistake: the stack, its author's frames first, and what caused it.
 //
 //   F1. For the log and for operators, never for a card: it names files, and its messages may repeat values.
 //   F2. Never throws, whatever was thrown; plain text of bounded size.
@@ -20,7 +20,7 @@ export type FailureStack = readonly string[];
 const PIECES_MAX = 128;
 const MESSAGE_CHARS_MAX = 4_000;
 const FRAME_CHARS_MAX = 1_000;
-/** Of one error, and of what is read of a stack that somebody made up. */
+/** Of one error, and of what is read of a stack that code made up. */
 const FRAMES_MAX = 32;
 const STACK_CHARS_READ_MAX = 256 * 1024;
 const CAUSES_MAX = 8;

@@ -1,6 +1,6 @@
 // Code of others that runs in this process: inline tools, extensions, modules of a bundle, clients of models.
 //
-//   F1. Whoever runs such code says whose it is. What it leaves behind (a promise that nobody awaits, a throw in a timer or
+//   F1. The code that runs it says whose it is. What it leaves behind (a promise that is not awaited, a throw in a timer or
 //       a listener) keeps the async context it was made in, and so can be told as that code's.
 //   F2. What it calls of ours runs outside of its context again, so that a mistake of ours is not taken for one of its. The
 //       promise it is given belongs to it: if it drops that promise, the rejection is its own.
@@ -11,7 +11,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 export interface ForeignCode {
   /** As an operator knows it: `extension guard`, `tool web__find (call tc_1)`. */
   readonly name: string;
-  /** Told a failure that nobody awaited. */
+  /** Called with a failure that was not awaited. */
   onStray(error: unknown): void;
 }
 

@@ -70,7 +70,7 @@ export async function runLocalCall(
     readonly backoffMs: number;
     /** From now to the call's deadline. */
     readonly deadlineMs: number;
-    /** False: the call is somebody else's by now (L3). Told why the attempt before failed. */
+    /** False: another worker has the call by now (L3). Told why the attempt before failed. */
     readonly mayRepeat: (attempt: number, failure?: RunFailure) => Promise<boolean>;
   },
 ): Promise<ToolResultContent> {

@@ -1,4 +1,4 @@
-// `ctx.progress`: best effort, so it can neither fail a handler nor flood whoever watches.
+// `ctx.progress`: best effort, so it can neither fail a handler nor flood observers.
 //
 //   G1. Never throws, whatever it is given.
 //   G2. What goes out is plain JSON of bounded size, and a bounded number of updates per run.

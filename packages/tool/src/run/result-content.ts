@@ -77,12 +77,12 @@ export function canceledContent(options: ContentOptions): ToolResultContent {
 }
 
 export interface UnknownOutcomeOptions extends ContentOptions {
-  /** Why nobody can tell, in one word: `reconcile_unknown`, `executor_lost`. */
+  /** Why the outcome is unknown, in one word: `reconcile_unknown`, `executor_lost`. */
   readonly reason: string;
   readonly message?: string;
 }
 
-/** An earlier run may have taken effect, and nobody can tell. */
+/** An earlier run may have taken effect; whether it did is unknown. */
 export function unknownOutcomeContent(options: UnknownOutcomeOptions): ToolResultContent {
   const message = options.message ?? OUTCOME_UNKNOWN_MESSAGE;
   return built("failed", errorOf("outcome_unknown", message, options, { reason: options.reason }), options);

@@ -1,7 +1,7 @@
-// Where a place in a built file was written: what its source map says, read when somebody asks.
+// Where a place in a built file was written: what its source map says, read on request.
 //
 // Asked when something has failed, and never before: a process that has Node read source maps pays for each module that it
-// loads, and the process may be somebody else's program.
+// loads, and the process may be another program.
 //
 //   P1. Never throws: a map that is missing, broken, too large or elsewhere than on this disk says nothing.
 //   P2. A few maps are kept, until their file changes: the tool that fails may do so in each of its calls.

@@ -1,7 +1,7 @@
 // The shape of a parameter schema: every place where a schema stands, found by iteration, and what it costs to apply.
 //
 //   W1. The keywords below are the whole language. A keyword that is not listed is refused, never skipped: a constraint
-//       that nobody checks is worse than none.
+//       that is not checked is worse than none.
 //   W2. `$ref` stays inside the document, names a schema in it, and closes no circle.
 //   W3. References are followed for size and height, because fifty lines can refer to each other 2^50 times over.
 //   W4. What compiling costs is counted while walking, before anything is compiled, and the walk ends where it is too much.

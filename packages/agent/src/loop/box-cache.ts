@@ -17,7 +17,7 @@ export type PlacedCard = CardDocument & { readonly pos: number };
 /** The cards of a box from a position on. */
 export type ReadCards = (projectId: string, boxId: string, from: number) => Promise<readonly PlacedCard[]>;
 
-export interface BoxShelf {
+export interface BoxCache {
   /** The cards of a box from a position on, in order. */
   read(projectId: string, boxId: string, start?: number): Promise<PlacedCard[]>;
 }
@@ -31,13 +31,13 @@ interface Kept {
   bytes: number;
 }
 
-export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MAX_DEFAULT): BoxShelf {
-  const shelf = new Map<string, Kept>();
+export function createBoxCache(readCards: ReadCards, bytesMax: number = BYTES_MAX_DEFAULT): BoxCache {
+  const cache = new Map<string, Kept>();
   let bytes = 0;
 
   function take(name: string): Kept {
-    const kept = shelf.get(name) ?? { cards: [], bytes: 0 };
-    shelf.delete(name);
+    const kept = cache.get(name) ?? { cards: [], bytes: 0 };
+    cache.delete(name);
     bytes -= kept.bytes;
     return kept;
   }
@@ -45,9 +45,9 @@ export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MA
   /** B3 */
   function put(name: string, kept: Kept): void {
     if (kept.cards.length < CARDS_MIN || kept.bytes > bytesMax) return;
-    shelf.set(name, kept); // the newest last
+    cache.set(name, kept); // the newest last
     bytes += kept.bytes;
-    for (const [oldest] of shelf) {
+    for (const [oldest] of cache) {
       if (bytes <= bytesMax) return;
       take(oldest);
     }
@@ -56,7 +56,7 @@ export function createBoxShelf(readCards: ReadCards, bytesMax: number = BYTES_MA
   return {
     async read(projectId, boxId, start = 0) {
       const name = `${projectId}/${boxId}/${start}`;
-      const last = shelf.get(name)?.cards.at(-1);
+      const last = cache.get(name)?.cards.at(-1);
       let read = await readCards(projectId, boxId, last?.pos ?? start);
       const kept = take(name);
       const isSame = last === undefined || (read[0]?.card_id === last.card_id && kept.cards.at(-1) === last);
