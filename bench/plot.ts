@@ -5,7 +5,7 @@ import { text } from "./report.ts";
 import type { Results } from "./results.ts";
 import type { Spread } from "./statistics.ts";
 
-export interface Bar {
+interface Bar {
   readonly label: string;
   readonly value: Spread;
   readonly kind: "ours" | "floor" | "other";

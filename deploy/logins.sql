@@ -26,6 +26,9 @@ alter role tools password :'tools_password';
 alter role api password :'api_password';
 alter role reader password :'reader_password';
 
+-- The pools of our processes are bounded; a reader is somebody else's program.
+alter role reader connection limit 10;
+
 grant tessera_kernel to kernel;
 grant tessera_worker to worker, pmo, tools;
 grant tessera_api to api;

@@ -5,7 +5,9 @@
 --
 -- It is safe to run again. Logins are made by the operator and given one of these:
 --
---   create role orders_tool login password '…' in role tessera_tool;
+--   create role orders_tool login password '…' connection limit 10 in role tessera_tool;
+--
+-- Without a limit a login may take every connection of the server; `tessera doctor` names those of tools and readers that have none.
 --
 --   tessera_kernel   the sweeper, and whatever runs all roles in one process: may execute every l0 function
 --   tessera_worker   agents, PMO, tool services: turns and calls, and the definitions they bring along; no keys, no sweep, no deletion
@@ -14,7 +16,7 @@
 --   tessera_tool     may execute four functions; reads and writes no table, and cannot choose the time
 --
 -- The functions of the first three write the tables with the rights of who calls them. So each has the rights that its functions need
--- and no others; nobody may delete what a project holds, except through l0.delete_project, which runs with its owner's rights.
+-- and no others; no role may delete what a project holds, except through l0.delete_project, which runs with its owner's rights.
 --
 -- A login of its own in this database is for tools you run yourself: inside a transaction that it leaves open, it can hold the row
 -- of a call it was given. Others pass over that row, and the sweeper ends the session after five seconds (l0.end_holders). Tools of
@@ -35,7 +37,7 @@ begin
   end loop;
 end $$;
 
--- A temporary object could stand in for a name of ours; nobody needs one here.
+-- A temporary object could stand in for a name of ours; no role needs one here.
 do $$
 begin
   execute format('revoke temporary on database %I from public', current_database());
@@ -81,7 +83,7 @@ grant select, insert, update on all tables in schema card, resource, state to te
 grant select on all tables in schema l0 to tessera_kernel;
 grant usage on all sequences in schema state to tessera_kernel;
 grant delete on state.workers, resource.target_principals to tessera_kernel;
--- A view writes with its owner's rights: through one, what is revoked below could be done all the same. Nobody writes a view.
+-- A view writes with its owner's rights: through one, what is revoked below could be done all the same. No role writes a view.
 do $$
 declare
   name text;

@@ -28,7 +28,7 @@ import { API, type Project, SymbolFlags, type Symbol as TypeScriptSymbol } from 
 const ROOT = join(import.meta.dirname, "..");
 
 /** What is published, by the files that it is made of (scripts/release/packages.ts). */
-export const ENTRY_POINTS = [
+const ENTRY_POINTS = [
   ...["index", "agent", "client", "runtime", "testing", "tool", "wire"].map(
     (name) => `packages/tessera/src/${name}.ts`,
   ),

@@ -19,6 +19,10 @@ export const LAYERS: Readonly<Record<string, readonly string[]>> = {
 /** Engines stand behind the kernel's ports and see nothing else of it. */
 export const PORTS_ONLY: Readonly<Record<string, string>> = { engines: "@tessera/kernel/ports" };
 
+/** Folders that a process without their feature does not load: the sources outside import their index.ts and nothing else of
+ *  them, and that module imports the rest when it is first used. */
+export const LOADED_ON_USE: readonly string[] = ["packages/executor/src/openapi"];
+
 /** The only places for things that would make a run unrepeatable: clocks, timers, randomness, the environment. What is
  *  drawn for a secret has to be unrepeatable, and a turn of the event loop takes no time: both are listed where they are. */
 export const AMBIENT_ALLOWED: Readonly<Record<string, readonly string[]>> = {

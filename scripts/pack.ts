@@ -19,6 +19,9 @@ for (const { plan, tarball, packedBytes, unpackedBytes, fileCount } of packed) {
   if (sizes.some(({ kb, max }) => kb > max)) fail(`${plan.name} is larger than scripts/release/packages.ts lets it be`); // P1
 }
 
+// The main package names the others, and npm looks for what it is not given in the registry.
+console.log(`\nIn a project, all together: npm install ${packed.map(({ tarball }) => tarball).join(" ")}`);
+
 function kilobytes(bytes: number): number {
   return Math.ceil(bytes / 1_000);
 }

@@ -33,7 +33,7 @@ async function cliPage(): Promise<string> {
   const { EXIT: codes } = await import("../../packages/cli/src/exit-codes.ts");
   const written: string[] = [];
   const out = (text: Text) => void written.push(printed(text));
-  const program = createProgram(
+  const program = await createProgram(
     {
       env: {},
       out,

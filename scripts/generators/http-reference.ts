@@ -16,7 +16,7 @@ export const httpReference: Generator = {
   files: async () => new Map([["docs/reference/http.md", httpPage(await readApiDocument())]]),
 };
 
-export function httpPage(document: OpenApiDocument): string {
+function httpPage(document: OpenApiDocument): string {
   const operations = operationsOf(document);
   const schemas = document.components?.schemas ?? {};
   const known = new Set(Object.keys(schemas));

@@ -2,7 +2,7 @@
 
 export type Schema = boolean | Readonly<Record<string, unknown>>;
 
-export interface OpenApiParameter {
+interface OpenApiParameter {
   readonly name: string;
   readonly in: "path" | "query" | "header" | "cookie";
   readonly required?: boolean;
@@ -10,7 +10,7 @@ export interface OpenApiParameter {
   readonly schema?: Schema;
 }
 
-export interface OpenApiContent {
+interface OpenApiContent {
   readonly schema?: Schema;
 }
 
@@ -20,7 +20,7 @@ export interface OpenApiBody {
   readonly content?: Readonly<Record<string, OpenApiContent>>;
 }
 
-export interface OpenApiOperation {
+interface OpenApiOperation {
   readonly operationId?: string;
   readonly summary?: string;
   readonly description?: string;
@@ -44,8 +44,8 @@ export interface OpenApiDocument {
   };
 }
 
-export const METHODS = ["get", "post", "put", "patch", "delete"] as const;
-export type Method = (typeof METHODS)[number];
+const METHODS = ["get", "post", "put", "patch", "delete"] as const;
+type Method = (typeof METHODS)[number];
 
 /** One operation with its parameters resolved. */
 export interface FoundOperation {

@@ -15,7 +15,7 @@ import { TESSERA } from "./role-process.ts";
 const DEPLOY = join(import.meta.dirname, "../../deploy");
 const DATABASE = "tessera";
 /** As deploy/logins.sql makes them. */
-export const LOGINS = ["kernel", "worker", "pmo", "tools", "api", "reader"] as const;
+const LOGINS = ["kernel", "worker", "pmo", "tools", "api", "reader"] as const;
 export type Login = (typeof LOGINS)[number];
 
 export interface LocalPostgres {

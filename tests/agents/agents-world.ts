@@ -16,7 +16,7 @@ import type { AgentsOrder, ProcessMessage, ProcessRole } from "./agents-process.
 const PROCESS = new URL("./agents-process.ts", import.meta.url);
 export const PROJECT = "swarm";
 /** For processes that are to be killed: whoever goes on after them waits this long. */
-export const LEASE_MS = 1_500;
+const LEASE_MS = 1_500;
 /** For those that live, however slow the machine is. */
 const CREW_LEASE_MS = 15_000;
 

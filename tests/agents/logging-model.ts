@@ -7,7 +7,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { waitFor } from "@tessera/testkit";
 
-export interface SentMessage {
+interface SentMessage {
   readonly role: string;
   readonly content: string;
 }

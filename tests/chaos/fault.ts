@@ -8,7 +8,7 @@ import type { TcpProxy } from "../../packages/testkit/src/tcp-proxy.ts";
 import type { ChaosWorld, LinkName } from "./chaos-world.ts";
 import type { Measures } from "./measures.ts";
 
-export interface FaultScene {
+interface FaultScene {
   readonly world: ChaosWorld;
   readonly measures: Measures;
   /** Draws from the run's seed. */

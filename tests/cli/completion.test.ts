@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { runTessera } from "./run-tessera.ts";
 
 let directory = "";
@@ -59,7 +60,7 @@ describe("in bash", () => {
 });
 
 it.each(["zsh", "fish"])("prints a script for %s that names every command", async (shell) => {
-  const { exitCode, out, err } = await runTessera(["completion", shell]);
+  const { exitCode, out, err } = await runHere(["completion", shell]);
   expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
   for (const name of ["turns", "validate", "--strict", "executor"]) expect(out).toContain(name.replace(/^--/, ""));
   const check = spawnSync(shell, ["-n"], { input: out, encoding: "utf8" });
@@ -67,7 +68,7 @@ it.each(["zsh", "fish"])("prints a script for %s that names every command", asyn
 });
 
 it("refuses a shell that it does not know", async () => {
-  const { exitCode, err } = await runTessera(["completion", "powershell"]);
+  const { exitCode, err } = await runHere(["completion", "powershell"]);
   expect(exitCode).toBe(2);
   expect(err).toContain("bash, zsh, fish");
 });

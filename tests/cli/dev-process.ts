@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import { waitFor } from "@tessera/testkit";
 import { TESSERA } from "./run-tessera.ts";
 
-export interface DevEvent {
+interface DevEvent {
   readonly event: string;
   readonly [field: string]: unknown;
 }

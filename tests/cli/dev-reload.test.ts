@@ -7,7 +7,6 @@ import { waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { agentYaml, type Dev, endAllDevs, startDev, toolYaml, write, yaml } from "./dev-process.ts";
 import { runHere } from "./run-here.ts";
-import { runTessera } from "./run-tessera.ts";
 
 const SLOW_MS = 180_000;
 const NONE = { added: [], changed: [], removed: [] };
@@ -141,7 +140,7 @@ export default { tools: [ defineTool({ name: "code__say", handler: () => ({ says
   );
 
   it(
-    "goes on with the last good version after a mistake, and says where the mistake is",
+    "goes on with the last good version after a mistake, says where the mistake is, and after a save that it is still there",
     async () => {
       const broken = await dev.next("reload_refused", () => edit("tools/mark.ts", `export const mark = = "?";\n`));
       expect(broken).toMatchObject({ ok: false, files: ["tools/mark.ts"] });
@@ -151,6 +150,12 @@ export default { tools: [ defineTool({ name: "code__say", handler: () => ({ says
       expect(log.some((line) => /bundle\/tools\/mark\.ts:1:21: this module cannot be loaded: /.test(line))).toBe(true);
       expect(log.at(-1)).toBe("not reloaded, 1 mistake (tools/mark.ts); the last good version goes on");
       expect(await dev.ask("clerk")).toBe("clerk heard two?");
+
+      const same = await dev.next("reload_refused", () => edit("tools/mark.ts", `export const mark = = "!";\n`));
+      expect(same.findings).toEqual(broken.findings);
+      const said = dev.log().map((line) => JSON.parse(line).msg as string);
+      expect(said.at(-1)).toBe("still not reloaded, 1 mistake (tools/mark.ts); the last good version goes on");
+      expect(said.filter((line) => line.includes("this module cannot be loaded"))).toHaveLength(1);
 
       // The rest of the bundle waits until all of it is good.
       const both = await dev.next("reload_refused", () => {
@@ -257,7 +262,7 @@ export default { settings: { concurrency: 3 }, tools: [ defineTool({ name: "code
       const exit = new Promise((resolve) => dev.child.once("exit", (...how) => resolve(how)));
       dev.child.kill("SIGINT");
       expect(await exit).toEqual([0, null]);
-      expect((await runTessera(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
+      expect((await runHere(["verify", "--data", join(bundle, "store")])).exitCode).toBe(0);
     },
     SLOW_MS,
   );
@@ -358,7 +363,7 @@ export const handlers = { wait: async () => {
         "tools/gate.ts": waits("one"),
         "tools/words.ts": says("never"),
       });
-      // One call of the target at once: the other waits for it, claimed by nobody.
+      // One call of the target at once: the other waits for it, unclaimed.
       const dev = await startDev(bundle, ["--concurrency", "1"]);
       const busy = (await (await dev.enqueue("busy")).json()) as { agent_turn_id: string };
       await waitFor(() => existsSync(join(directory, "begun-one")), {
@@ -423,7 +428,7 @@ describe("dev that is killed in the middle of a reload", () => {
         const after = await startDev(bundle, ["--data", store]);
         expect(await after.ask("clerk")).toBe(`again ${n} words`);
         await after.stop();
-        expect((await runTessera(["verify", "--data", store])).exitCode).toBe(0);
+        expect((await runHere(["verify", "--data", store])).exitCode).toBe(0);
       }
     },
     SLOW_MS * 2,

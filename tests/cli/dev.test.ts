@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { ROOT, runTessera, TESSERA } from "./run-tessera.ts";
+import { runHere } from "./run-here.ts";
+import { ROOT, TESSERA } from "./run-tessera.ts";
 
 const SLOW_MS = 120_000;
 const SWARM = join(ROOT, "examples/swarm");
@@ -56,7 +57,7 @@ async function ended(url: string, key: string, turnId: string) {
 }
 
 it(
-  "prints url, key, entry agent and a request that can be pasted into a shell; the turn it makes ends well",
+  "prints url, key, entry agent, a request that can be pasted into a shell, and nothing about roles; the turn it makes ends well",
   async () => {
     const dev = await serve(["dev", SWARM, "--port", "0"], /-d '.*'\n$/);
     const url = fact(dev.printed, "url") ?? "";
@@ -64,7 +65,7 @@ it(
     expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
     expect(key).toMatch(/^tsl_/);
     expect(fact(dev.printed, "entry")).toBe("planner");
-    expect(fact(dev.printed, "roles")).toBe("kernel, worker, pmo, tools, api");
+    for (const unsaid of ["roles", "targets"]) expect(fact(dev.printed, unsaid)).toBeUndefined();
     expect(fact(dev.printed, "store")).toBe("in memory");
 
     const curl = dev.printed.slice(dev.printed.indexOf("curl "));
@@ -124,10 +125,10 @@ it(
 );
 
 it("start refuses a role that there is none of, and a bundle that no role needs", { timeout: SLOW_MS }, async () => {
-  const wrong = await runTessera(["start", "--role", "worker,boss"]);
+  const wrong = await runHere(["start", "--role", "worker,boss"]);
   expect(wrong).toMatchObject({ exitCode: 2, out: "" });
   expect(wrong.err).toContain("kernel, worker, pmo, tools, api");
-  const useless = await runTessera(["start", SWARM, "--role", "api,pmo", "--data", join(directory, "none")]);
+  const useless = await runHere(["start", SWARM, "--role", "api,pmo", "--data", join(directory, "none")]);
   expect(useless).toMatchObject({ exitCode: 2, out: "" });
   expect(useless.err).toContain("a bundle is for the roles worker and tools");
 });

@@ -6,9 +6,10 @@ import { join } from "node:path";
 import { openApi, openNode, openStore } from "@tessera/runtime";
 import { type NatsServer, type PostgresServer, startNats, startPostgres } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { type Ran, ROOT, runTessera, STACK_TRACE } from "./run-tessera.ts";
 
-/** Each test runs the whole command, some several times. */
+/** The first test runs the whole command as a process, and all of them look at servers. */
 const SLOW_MS = 120_000;
 const ROLES_SQL = readFileSync(join(ROOT, "deploy/roles.sql"), "utf8");
 const quiet = { onWarning: () => {}, onFatal: () => {} };
@@ -34,7 +35,7 @@ async function doctor(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<Told & { exitCode: Ran["exitCode"] }> {
-  const { exitCode, out, err } = await runTessera(["doctor", "--port", "0", "--json", ...args], env);
+  const { exitCode, out, err } = await runHere(["doctor", "--port", "0", "--json", ...args], { env });
   expect(err).toBe("");
   const told: Told = JSON.parse(out);
   for (const { status, fix } of told.checks) expect(fix === null).toBe(status === "ok");
@@ -54,7 +55,7 @@ describe("without a store", { timeout: SLOW_MS }, () => {
     expect(text.out).toMatch(/^\d+ checks, nothing failed/m);
     expect(text.out).not.toMatch(/ default$/m);
     expect(text.out).toMatch(/^ {2}\d+ more at their defaults; --all shows them$/m);
-    const all = await runTessera(["doctor", "--port", "0", "--all"]);
+    const all = await runHere(["doctor", "--port", "0", "--all"]);
     expect(all.out).toMatch(/^ {2}project +default +default$/m);
     expect(all.out).not.toContain("--all");
   });
@@ -74,7 +75,7 @@ describe("without a store", { timeout: SLOW_MS }, () => {
 });
 
 describe("on a directory", { timeout: SLOW_MS }, () => {
-  it("does not make one, finds one that is sound, and is told by its holder", async () => {
+  it("does not make one, finds one that is sound, and asks its holder", async () => {
     const data = join(directory, "store");
     expect(named(await doctor(["--data", data]), "directory")[0]?.found).toContain("is not there yet");
     await (await openStore({ data, ...quiet })).close();
@@ -113,7 +114,7 @@ describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
     expect(named(before, "migrations")).toMatchObject([
       { status: "fail", fix: expect.stringContaining("tessera migrate") },
     ]);
-    expect((await runTessera(["migrate", "--postgres", postgres.url])).exitCode).toBe(0);
+    expect((await runHere(["migrate", "--postgres", postgres.url])).exitCode).toBe(0);
 
     const after = await doctor(store);
     expect(after.exitCode, JSON.stringify(after.checks)).toBe(0);
@@ -141,9 +142,28 @@ describe("on PostgreSQL and NATS", { timeout: SLOW_MS }, () => {
     }
   });
 
-  it("that are away exits 4 and tells no password", async () => {
+  it("warns of a tool's and a reader's login that may take every connection, until each has a limit", async () => {
+    const server = await startPostgres();
+    try {
+      const { url } = server;
+      const store = await openStore({ postgres: url, migrate: "yes", ...quiet });
+      await store.database.script(`${ROLES_SQL};
+        create role a_tool login in role tessera_tool; create role b_reader login in role tessera_api_ro;
+        create role c_tool login connection limit 5 in role tessera_tool; create role our_worker login in role tessera_worker`);
+      expect(named(await doctor(["--postgres", url]), "logins")).toMatchObject([
+        { status: "warn", found: expect.stringMatching(/^a_tool, b_reader: /), fix: expect.stringContaining("a_tool") },
+      ]);
+      await store.database.script("alter role a_tool connection limit 5; alter role b_reader connection limit 5");
+      await store.close();
+      expect(named(await doctor(["--postgres", url]), "logins")).toEqual([]);
+    } finally {
+      await server.stop("immediate");
+    }
+  });
+
+  it("that are away exits 4 and prints no password", async () => {
     const args = ["--postgres", "postgres://me:secret@127.0.0.1:1/d", "--nats", "nats://me:secret@127.0.0.1:1"];
-    const { exitCode, out, err } = await runTessera(["doctor", "--port", "0", ...args]);
+    const { exitCode, out, err } = await runHere(["doctor", "--port", "0", ...args]);
     expect({ exitCode, err }).toEqual({ exitCode: 4, err: "" });
     expect(out).toContain("2 failed");
     expect(out).not.toContain("secret");

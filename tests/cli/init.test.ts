@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { waitFor } from "@tessera/testkit";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { runTessera, TESSERA } from "./run-tessera.ts";
 
 const SLOW_MS = 180_000;
@@ -36,14 +37,14 @@ describe("each template", () => {
     "%s has no mistakes and delivers",
     async (template, input, deliverable) => {
       const at = join(directory, template);
-      const made = await runTessera(["init", at, "--template", template]);
+      const made = await runHere(["init", at, "--template", template]);
       expect(made).toMatchObject({ exitCode: 0, err: "" });
       for (const file of ["tessera.yaml", "README.md", ".gitignore", "package.json", "tsconfig.json"]) {
         expect(existsSync(join(at, file))).toBe(true);
       }
-      const valid = await runTessera(["validate", at, "--strict"]);
+      const valid = await runHere(["validate", at, "--strict"]);
       expect(valid, valid.out).toMatchObject({ exitCode: 0, out: expect.stringMatching(/: no mistakes\n$/) });
-      const ran = await runTessera(["run", at, "--input", input]);
+      const ran = await runHere(["run", at, "--input", input]);
       expect(ran.exitCode, ran.err).toBe(0);
       expect(ran.out).toBe(deliverable);
     },
@@ -54,8 +55,8 @@ describe("each template", () => {
     "service waits for its executor, and delivers once that is there",
     async () => {
       const at = join(directory, "service");
-      expect((await runTessera(["init", at, "--template", "service"])).exitCode).toBe(0);
-      expect((await runTessera(["validate", at, "--strict"])).exitCode).toBe(0);
+      expect((await runHere(["init", at, "--template", "service"])).exitCode).toBe(0);
+      expect((await runHere(["validate", at, "--strict"])).exitCode).toBe(0);
       const { url, key } = await startDev(at);
       const asked = await ask(`${url}/projects/default/turns`, key, { agent: "assistant", input: "a stitch in time" });
       start([join(at, "executor.ts")], { TESSERA_URL: url, TESSERA_API_KEY: key });
@@ -76,14 +77,14 @@ describe("the next commands", () => {
   const next = (out: string) => out.slice(out.indexOf("Next:\n") + 6).replaceAll(/^ {2}/gm, "");
 
   it("begin with the directory and npm install", async () => {
-    const { out } = await runTessera(["init", join(directory, "a place")]);
+    const { out } = await runTessera(["init", join(directory, "a place")]); // as a process
     expect(next(out)).toBe(
       `cd '${directory}/a place'\nnpm install\nnpx tessera run . --input 'hello world'\nnpm test\nnpm run dev\n`,
     );
   });
 
   it("of a service hand the key to its executor", async () => {
-    const { out } = await runTessera(["init", join(directory, "with-key"), "--template", "service"]);
+    const { out } = await runHere(["init", join(directory, "with-key"), "--template", "service"]);
     expect(next(out)).toContain("TESSERA_API_KEY=$(cat store/key) node executor.ts ");
     expect(next(out)).toContain("npx tessera run --data ./store --input 'a stitch in time' ");
   });
@@ -99,12 +100,12 @@ describe("files that are there", () => {
 
   it("make a directory without package.json one to refuse, unless --force", async () => {
     const { at, read } = project("full", { "notes.txt": "mine", "README.md": "mine" });
-    const refused = await runTessera(["init", at]);
+    const refused = await runHere(["init", at]);
     expect(refused).toMatchObject({ exitCode: 3, out: "" });
     expect(refused.err).toContain("it holds README.md, notes.txt and no package.json");
     expect(existsSync(join(at, "tessera.yaml"))).toBe(false);
 
-    const forced = await runTessera(["init", at, "--force", "--json"]);
+    const forced = await runHere(["init", at, "--force", "--json"]);
     expect(forced).toMatchObject({ exitCode: 0, err: "" });
     expect(JSON.parse(forced.out)).toMatchObject({ ok: true, template: "minimal", directory: at, kept: [] });
     expect(read("README.md")).not.toBe("mine");
@@ -119,7 +120,7 @@ describe("files that are there", () => {
       ".gitignore": "dist\nnode_modules/",
       "README.md": "mine",
     });
-    const ran = await runTessera(["init", at]);
+    const ran = await runHere(["init", at]);
     expect(ran).toMatchObject({ exitCode: 0, err: "" });
     expect(ran.out).toContain(`${at}/package.json   (was there; what was missing is added)`);
     expect(ran.out).toContain('package.json has now "type": "module"');
@@ -145,7 +146,7 @@ describe("files that are there", () => {
         "index.js": "exports.a = 1;",
         "tsconfig.json": "{}",
       });
-      const ran = await runTessera(["init", at]);
+      const ran = await runHere(["init", at]);
       expect(ran).toMatchObject({ exitCode: 0, err: "" });
       expect(ran.out).toContain("kept the script test of package.json as it is");
       expect(JSON.parse(read("package.json"))).toMatchObject(own);
@@ -153,8 +154,8 @@ describe("files that are there", () => {
       expect(read("tsconfig.json")).toBe("{}");
       expect(read("tessera.yaml")).toContain("entry: ./tools/words.mts");
       expect(read("tools/words.test.mts")).toContain('from "./words.mts"');
-      expect(await runTessera(["validate", at, "--strict"])).toMatchObject({ exitCode: 0 });
-      const asked = await runTessera(["run", at, "--input", "hello world"]);
+      expect(await runHere(["validate", at, "--strict"])).toMatchObject({ exitCode: 0 });
+      const asked = await runHere(["run", at, "--input", "hello world"]);
       expect(asked.out, asked.err).toBe('Words in "hello world": 2.\n');
     },
     SLOW_MS,
@@ -162,7 +163,7 @@ describe("files that are there", () => {
 
   it("with the names of the template's are refused before anything is written", async () => {
     const { at, read } = project("taken", { "package.json": "{}", "tessera.yaml": "mine" });
-    const refused = await runTessera(["init", at]);
+    const refused = await runHere(["init", at]);
     expect(refused).toMatchObject({
       exitCode: 3,
       out: "",
@@ -172,18 +173,18 @@ describe("files that are there", () => {
     expect(read("tessera.yaml")).toBe("mine");
   });
 
-  it("that are no package.json of npm's are told", async () => {
+  it("that are no package.json of npm's are an error", async () => {
     const { at } = project("odd", { "package.json": "{ name: mine }" });
-    const refused = await runTessera(["init", at]);
+    const refused = await runHere(["init", at]);
     expect(refused).toMatchObject({ exitCode: 3, out: "", err: expect.stringContaining("is not a JSON object") });
     expect(existsSync(join(at, "tessera.yaml"))).toBe(false);
   });
 
-  it("in the way of the directory are told, and an unknown template is a usage error", async () => {
+  it("in the way of the directory are an error, and an unknown template is a usage error", async () => {
     const file = join(directory, "file");
     writeFileSync(file, "");
-    expect(await runTessera(["init", file])).toMatchObject({ exitCode: 3, err: expect.stringContaining("ENOTDIR") });
-    expect(await runTessera(["init", join(directory, "x"), "--template", "huge"])).toMatchObject({ exitCode: 2 });
+    expect(await runHere(["init", file])).toMatchObject({ exitCode: 3, err: expect.stringContaining("ENOTDIR") });
+    expect(await runHere(["init", join(directory, "x"), "--template", "huge"])).toMatchObject({ exitCode: 2 });
   });
 });
 

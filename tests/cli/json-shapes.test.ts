@@ -54,7 +54,7 @@ function commandsOf(command: Command, words: readonly string[] = []): { path: st
 }
 
 const silent = () => undefined;
-const program = createProgram(
+const program = await createProgram(
   {
     env: {},
     out: silent,

@@ -1,4 +1,4 @@
-// `tessera keys`: a key is made, listed without its secret, and revoked; also by whoever pastes all of it.
+// `tessera keys`: a key is made, listed without its secret, and revoked, by its id or by all of its text.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,4 +1,4 @@
-// Ten mistakes that a newcomer makes: each gives one message that says what, where and what to do, and its exit code.
+// Mistakes that a newcomer makes: each gives one message that says what, where and what to do, and its exit code.
 
 import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -52,27 +52,27 @@ function expectOneMessage(ran: Ran, exitCode: number, says: readonly string[]): 
   expect(ran.err).not.toMatch(STACK_TRACE);
 }
 
-describe("a newcomer who", { timeout: SLOW_MS }, () => {
-  it("names a wrong file hears what to name", async () => {
+describe("a newcomer's mistake:", { timeout: SLOW_MS }, () => {
+  it("a wrong file: the message says what to name", async () => {
     const gone = join(directory, "nowhere");
     expectOneMessage(await runHere(["run", gone, "--input", "x"]), 3, [gone, "ENOENT", "Name a directory with"]);
     const file = join(ROOT, "README.md");
     expectOneMessage(await runHere(["run", file, "--input", "x"]), 3, [file, "That is a file"]);
   });
 
-  it("writes bad YAML hears the line", async () => {
+  it("bad YAML: the message has the line", async () => {
     const at = bundle("yaml", "kind: [Agent\nmetadata: {}\n");
     const says = ["tessera.yaml:2:1: ", "E_CONFIG_PARSE_ERROR", "Correct the line that is named."];
     expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
-  it("refers to an unknown tool hears where", async () => {
+  it("a reference to an unknown tool: the message has its place", async () => {
     const at = bundle("tool", `${SCRIPT}${AGENT}  tools: [{ ref: Tool/none }]\n`);
     const says = ['tessera.yaml:11:18: there is no Tool "none"', "Define the resource, or correct the name."];
     expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
-  it("has not set a variable hears its name, from validate and when the model is asked", async () => {
+  it("a variable that is not set: validate and the run name it", async () => {
     const at = bundle("env", MODEL("provider: openai, model: m, apiKey: { valueFrom: { env: NO_SUCH_KEY } }") + AGENT);
     const valid = await runHere(["validate", at]);
     expect(valid.out).toMatch(
@@ -82,7 +82,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expectOneMessage(await runHere(["run", at, "--input", "x"]), 5, says);
   });
 
-  it("writes a rule that cannot be filled hears the model and the rule, and nothing about keys", async () => {
+  it("a rule that cannot be filled: the message names the model and the rule, and no key", async () => {
     const at = bundle(
       "rule",
       MODEL('provider: scripted, options: { rules: [{ reply: { text: "{{result.text}}" } }] }') + AGENT,
@@ -95,7 +95,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expectOneMessage(ran, 5, says);
   });
 
-  it("names a NATS server that is not there hears so once, and gets the work done", async () => {
+  it("a NATS server that is not there: one warning, and the work is done", async () => {
     const at = bundle("no-nats", SCRIPT + AGENT);
     const ran = await runHere(["run", at, "--input", "tea", "--nats", "nats://me:secret@127.0.0.1:1"]);
     expect(ran, ran.err).toMatchObject({ exitCode: 0, out: "hi\n" });
@@ -103,8 +103,8 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expect(ran.err).not.toContain("secret");
   });
 
-  it("takes a port that is taken hears which, and how to choose another", async () => {
-    // It reads, so that it notices when whoever looks at it goes away.
+  it("a port that is taken: the message names it, and how to choose another", async () => {
+    // It reads, so that it notices when a client goes away.
     const other: Server = createServer((socket) => void socket.on("error", () => {}).resume()).listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as AddressInfo;
@@ -113,7 +113,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     await new Promise((resolve) => other.close(resolve));
   });
 
-  it("gives a wrong URL hears whether it is one, and whether anybody is there", async () => {
+  it("a wrong URL: the message says whether it is one, and whether a server answers", async () => {
     const key = { TESSERA_API_KEY: "k" };
     const away = await runHere(["turns", "ls", "--url", "http://127.0.0.1:1"], { env: key });
     expectOneMessage(away, 4, ["cannot reach http://127.0.0.1:1", "Check that the server runs"]);
@@ -121,7 +121,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expectOneMessage(none, 3, ["did you mean http://localhost:8099?"]);
   });
 
-  it("has no database running hears its address, and never the password", async () => {
+  it("no database running: the message has its address, and never the password", async () => {
     const url = "postgres://me:secret@127.0.0.1:1/d";
     for (const command of [["run", SWARM, "--input", "x"], ["verify"], ["turns", "ls"]]) {
       const ran = await runHere([...command, "--postgres", url]);
@@ -130,7 +130,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     }
   });
 
-  it("has a wrong key hears so, and none hears where to put one", async () => {
+  it("a wrong key, and none: the message says so, and where to put one", async () => {
     const wrong = await runHere(["turns", "ls", "--url", api.url], { env: { TESSERA_API_KEY: "tsk_wrong" } });
     expectOneMessage(wrong, 3, ["Set TESSERA_API_KEY to a key of that server"]);
     expect(wrong.err).not.toContain("tsk_wrong");
@@ -140,14 +140,14 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
     expect(right.exitCode, right.err).toBe(0);
   });
 
-  it("forgets a handler hears which, and which there are", async () => {
+  it("a missing handler: the message names it, and those there are", async () => {
     const at = bundle("handler", SCRIPT + AGENT + TOOL);
     writeFileSync(join(at, "words.mjs"), "export const handlers = { other: () => 1 };");
     const says = ["tessera.yaml:16:10: the module ./words.mjs has no handler for count; its handlers are other"];
     expectOneMessage(await runHere(["run", at, "--input", "x"]), 3, says);
   });
 
-  it("has an old Node, and no other beside it, hears which is needed", async () => {
+  it("an old Node and no other beside it: the message says which is needed", async () => {
     const old =
       "data:text/javascript,Object.defineProperty(process,'versions',{value:{...process.versions,node:'20.9.0'}})";
     const alone = join(directory, "alone");
@@ -166,7 +166,7 @@ describe("a newcomer who", { timeout: SLOW_MS }, () => {
 });
 
 describe("the cache of compiled sources", { timeout: SLOW_MS }, () => {
-  it("is made where it may be, and missed by nobody where it may not", async () => {
+  it("is made where it may be, and every command works where it may not", async () => {
     const cache = join(directory, "cache");
     for (const place of [cache, cache, "/proc/nowhere", TESSERA]) {
       const ran = await runTessera(["--version"], { TESSERA_CACHE_DIR: place });

@@ -11,11 +11,11 @@ export interface Here {
   readonly stopped?: Promise<void>;
   /** Of stdin, which ends behind them; or what types them. */
   readonly lines?: readonly string[] | ((type: (line: string | null) => void) => void);
-  /** A person types them, and watches; told how to press Ctrl-C. */
+  /** A person types them, and watches; called with what presses Ctrl-C. */
   readonly onTerminal?: (interrupt: () => void) => void;
   /** How wide the terminal is; without it there is none. */
   readonly columns?: number;
-  /** Told everything that is printed, as it is printed. */
+  /** Called with everything that is printed, as it is printed. */
   readonly onPrint?: (text: string) => void;
 }
 

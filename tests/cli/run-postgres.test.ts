@@ -3,6 +3,7 @@
 import { join } from "node:path";
 import { type NatsServer, type PostgresServer, startNats, startPostgres } from "@tessera/testkit";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { runHere } from "./run-here.ts";
 import { ROOT, runTessera } from "./run-tessera.ts";
 
 const SLOW_MS = 120_000;
@@ -17,29 +18,29 @@ afterAll(async () => {
 });
 
 it(
-  "delivers, leaves nothing open, and waits for others' turns only when told to resume",
+  "delivers, leaves nothing open, and waits for others' turns only with --resume",
   async () => {
     const store = ["--postgres", postgres.url];
     const bus = ["--nats", nats.url];
-    expect((await runTessera(["migrate", ...store])).exitCode).toBe(0);
+    expect((await runHere(["migrate", ...store])).exitCode).toBe(0);
     const ran = await runTessera(["run", SWARM, "--input", "tea", ...store, ...bus]);
     expect(ran.exitCode, ran.err).toBe(0);
     expect(ran.out).toBe(
       "Report on tea\n- What I found on the history of tea.\n- What I found on the future of tea.\n",
     );
-    const waiting = await runTessera(["run", SWARM, "--input", "tea, slowly", "--wait", "0", ...store, ...bus]);
+    const waiting = await runHere(["run", SWARM, "--input", "tea, slowly", "--wait", "0", ...store, ...bus]);
     expect(waiting, waiting.err).toMatchObject({ exitCode: 6, out: "" });
     expect(waiting.err).toMatch(/--resume --postgres \S*postgres\S*:\/\/\S+ --nats \S*nats:\/\/\S+\n/);
     expect(waiting.err).not.toMatch(/:\/\/[^\s/]*:[^\s/]*@/); // no password
-    const other = await runTessera(["run", SWARM, "--input", "tea", "--instance", "other", ...store, ...bus]);
+    const other = await runHere(["run", SWARM, "--input", "tea", "--instance", "other", ...store, ...bus]);
     expect(other.exitCode, other.err).toBe(0);
     expect(other.err).not.toContain("left open");
-    const resumed = await runTessera(["run", SWARM, "--resume", ...store, ...bus, "--json"]);
+    const resumed = await runHere(["run", SWARM, "--resume", ...store, ...bus, "--json"]);
     expect(resumed.exitCode, resumed.out).toBe(0);
     const answer = JSON.parse(resumed.out.trimEnd().split("\n").at(-1) ?? "null");
-    // Whoever is there works on what is open: the run in between may have finished it.
+    // Every worker works on what is open: the run in between may have finished it.
     expect(answer).toMatchObject({ ok: true, status: expect.stringMatching(/^success$|^nothing_left_open$/) });
-    const verified = await runTessera(["verify", ...store, "--drained"]);
+    const verified = await runHere(["verify", ...store, "--drained"]);
     expect(verified.exitCode, verified.out).toBe(0);
   },
   SLOW_MS,

@@ -96,7 +96,7 @@ const began = (name: string, times = 1) =>
   });
 const begin = (...args: string[]): ChildProcess =>
   spawn(process.execPath, [TESSERA, "run", bundle, ...args], { stdio: ["ignore", "pipe", "pipe"] });
-const run = (...args: string[]) => runTessera(["run", bundle, ...args]);
+const run = (...args: string[]) => runHere(["run", bundle, ...args]);
 const eventsOf = (out: string) =>
   out
     .trimEnd()
@@ -118,7 +118,7 @@ describe("the example", () => {
       const places = order.map((part) => err.indexOf(part));
       expect(places.toSorted((a, b) => a - b)).toEqual(places);
       expect(places[0]).toBeGreaterThan(-1);
-      // Whoever was waited for ends first, and a turn ends last.
+      // The turns that were waited for end first, and a turn ends after everything in it.
       const ends = ["researcher#2  turn  success", "fork_join               success", "planner       turn  success"];
       const endPlaces = ends.map((part) => err.indexOf(part));
       expect(endPlaces.toSorted((a, b) => a - b)).toEqual(endPlaces);
@@ -130,7 +130,7 @@ describe("the example", () => {
   it(
     "with --json prints an event per line and the answer last, and nothing on stderr",
     async () => {
-      const { exitCode, out, err } = await runTessera(["run", SWARM, "--input", "tea", "--json"]);
+      const { exitCode, out, err } = await runHere(["run", SWARM, "--input", "tea", "--json"]);
       expect({ exitCode, err }).toEqual({ exitCode: 0, err: "" });
       const lines = eventsOf(out);
       const answer = lines.at(-1);
@@ -164,7 +164,7 @@ describe("a run that is interrupted", () => {
       expect(eventsOf(out).at(-1)).toMatchObject({ ok: true, status: "success", deliverable: "did job-killed" });
       expect(eventsOf(out).at(-1).turns).toHaveLength(1);
 
-      const verified = await runTessera(["verify", "--data", data, "--drained"]);
+      const verified = await runHere(["verify", "--data", data, "--drained"]);
       expect(verified.exitCode, verified.out).toBe(0);
       const nothing = await run("--resume", "--data", data);
       expect(nothing).toMatchObject({ exitCode: 0, out: "" });
@@ -195,11 +195,11 @@ describe("a run that is interrupted", () => {
       expect(out).toBe("");
       expect(err).toContain(`making a store in ${data} …\n`);
       expect(err).toContain(`tessera run ${bundle} --resume --data ${data}`);
-      // Now nobody has it, and that is told, instead of waited for.
+      // Now no process has it, and that is printed, instead of waited for.
       const tail = await runHere(["turns", "tail", turn, "--data", data]);
       expect(tail, tail.err).toMatchObject({ exitCode: 6, out: "" });
       expect(tail.err).toContain(
-        `nobody works on the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
+        `no worker runs the turn\n  what to do  Let it go on: tessera run BUNDLE --resume --data ${data}`,
       );
 
       const late = await runHere(["run", bundle, "--input", "hello", "--data", data, "--wait", "0"]);
@@ -239,7 +239,7 @@ describe("a run that is interrupted", () => {
 });
 
 it(
-  "a call that was made by hand and is still open does not hold up a new task",
+  "a call that `tools call` made and that is still open does not hold up a new task",
   async () => {
     const store = ["--data", join(directory, "called")];
     const far = join(directory, "far.yaml");
@@ -288,7 +288,7 @@ describe("how a turn ends", () => {
   );
 
   it(
-    "an outcome that nobody knows, and that ends the turn, exits 7",
+    "an unknown outcome that ends the turn exits 7",
     async () => {
       const { exitCode, out } = await run("--input", "crash", "--json");
       expect(exitCode, out).toBe(7);
@@ -303,7 +303,7 @@ describe("mistakes", () => {
     ["--resume of a store that is not there", ["--resume", "--data", "/nonexistent/store"], 3, "/nonexistent/store"],
     ["an agent that is not defined", ["--input", "x", "--agent", "nobody"], 1, "defined are planner"],
   ])(
-    "%s is told",
+    "%s is an error",
     async (_, args, exitCode, said) => {
       const ran = await run(...args);
       expect({ exitCode: ran.exitCode, out: ran.out }, ran.err).toEqual({ exitCode, out: "" });
@@ -316,18 +316,18 @@ describe("mistakes", () => {
   it(
     "a bundle that is not there, one without agents, and one with mistakes exit 3",
     async () => {
-      const nowhere = await runTessera(["run", join(directory, "nowhere"), "--input", "x"]);
+      const nowhere = await runHere(["run", join(directory, "nowhere"), "--input", "x"]);
       expect(nowhere, nowhere.err).toMatchObject({ exitCode: 3, out: "" });
       const empty = join(directory, "empty");
       mkdirSync(empty);
       const tool = yaml().split("---\n")[1] ?? "";
       writeFileSync(join(empty, "tessera.yaml"), tool);
       writeFileSync(join(empty, "jobs.ts"), code());
-      const agentless = await runTessera(["run", empty, "--input", "x"]);
+      const agentless = await runHere(["run", empty, "--input", "x"]);
       expect(agentless, agentless.err).toMatchObject({ exitCode: 3, out: "" });
       expect(agentless.err).toContain("the bundle has no agent");
       writeFileSync(join(empty, "tessera.yaml"), yaml().replace("modelRef: Model/script", "modelRef: Model/nobody"));
-      const mistaken = await runTessera(["run", empty, "--input", "x"]);
+      const mistaken = await runHere(["run", empty, "--input", "x"]);
       expect(mistaken, mistaken.err).toMatchObject({ exitCode: 3, out: "" });
       expect(mistaken.err).toMatch(/tessera\.yaml:\d+:\d+/);
     },

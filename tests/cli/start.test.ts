@@ -8,7 +8,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import { runTessera, TESSERA } from "./run-tessera.ts";
+import { runHere } from "./run-here.ts";
+import { TESSERA } from "./run-tessera.ts";
 import { writeBundle } from "./tools-bundle.fixture.ts";
 
 const SLOW_MS = 60_000;
@@ -23,7 +24,7 @@ beforeAll(() => {
 afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
 it(
-  "tells as JSON lines that it started and that it stops; meanwhile its store is reached through it, and its port is taken",
+  "prints as JSON lines that it started and that it stops; meanwhile its store is reached through it, and its port is taken",
   async () => {
     const data = join(directory, "store");
     const args = ["start", bundle, "--data", data, "--port", "0", "--json"];
@@ -37,9 +38,9 @@ it(
     expect((await fetch(`${started.url}/health`)).status).toBe(200);
 
     const [held, again, taken] = await Promise.all([
-      runTessera(["tools", "ls", "--data", data]),
-      runTessera(["start", "--data", data, "--port", "0"]),
-      runTessera(["start", "--role", "api", "--data", join(directory, "other"), "--port", new URL(started.url).port]),
+      runHere(["tools", "ls", "--data", data]),
+      runHere(["start", "--data", data, "--port", "0"]),
+      runHere(["start", "--role", "api", "--data", join(directory, "other"), "--port", new URL(started.url).port]),
     ]);
     expect(held).toMatchObject({ exitCode: 0, err: "" });
     expect(held.out).toContain("demo__echo");

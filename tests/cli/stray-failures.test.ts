@@ -1,4 +1,4 @@
-// What tools and extensions leave behind: rejections that nobody awaits, throws in timers. Real processes, because a
+// What tools and extensions leave behind: rejections without a handler, throws in timers. Real processes, because a
 // listener of the test runner would hear them first.
 
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -84,7 +84,7 @@ afterAll(() => {
 });
 
 it(
-  "nothing that a tool or an extension leaves behind ends the host: each is told with its name, and the turn goes on",
+  "nothing that a tool or an extension leaves behind ends the host: each is reported with its name, and the turn goes on",
   async () => {
     const { exitCode, out, err } = await runTessera(["run", directory, "--input", "go"]);
     expect([out, exitCode], err).toEqual(["still here\n", 0]);
@@ -130,7 +130,7 @@ async function program(...args: string[]) {
 }
 
 it(
-  "what a tool leaves behind in a program with createTessera is told and ends nothing, unless the program does without",
+  "what a tool leaves behind in a program with createTessera is reported and ends nothing, unless the program does without",
   async () => {
     const told = await program("on");
     expect(told.exitCode, told.err).toBe(0);

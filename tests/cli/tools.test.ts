@@ -137,7 +137,7 @@ describe("a call", () => {
 });
 
 it(
-  "the registry of a project: register, register again, remove; what is not there is told with what is",
+  "the registry of a project: register, register again, remove; a tool that is not there is an error with those that are",
   async () => {
     const file = join(bundle, "tessera.yaml");
     const store = ["--data", join(directory, "registry")];
@@ -161,7 +161,7 @@ it(
 
 describe("mistakes", () => {
   it(
-    "of a bundle are all told with their places, and exit 3",
+    "of a bundle are all reported with their places, and exit 3",
     async () => {
       const bad = join(directory, "bad");
       mkdirSync(bad);

@@ -63,7 +63,7 @@ spec: { entryAgent: Agent/planner, agents: [{ ref: Agent/aide }, { ref: Agent/pl
 `;
 /** A tool whose executor is not there. */
 const farYaml = `tool_name: far__away
-description: Is run by somebody else.
+description: Is run by another process.
 target_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.far.away
 after_execution: suspend
 parameters: { type: object, properties: {} }
@@ -306,7 +306,7 @@ it(
   SLOW_MS,
 );
 
-describe("what is wrong with the server is told in one message", () => {
+describe("what is wrong with the server is one message", () => {
   it("a turn, a card and a project that are not there", async () => {
     for (const args of [
       ["turns", "show", "turn_nobody"],
@@ -321,7 +321,7 @@ describe("what is wrong with the server is told in one message", () => {
   });
 
   it(
-    "a wrong key, nobody listening, and something that is not Tessera",
+    "a wrong key, no listener, and a server that is not Tessera",
     async () => {
       const other = createServer((_, response) => response.writeHead(404).end("<html>")).listen(0, "127.0.0.1");
       await once(other, "listening");

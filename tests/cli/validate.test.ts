@@ -75,7 +75,7 @@ it.each([["--json"], ["--format", "json"]])("prints one object with %s", async (
   });
 });
 
-it("takes a single file, and tells one that is not there in the asked form", async () => {
+it("takes a single file, and reports one that is not there in the asked form", async () => {
   expect((await runHere(["validate", join(directory, "bad/tessera.yaml")])).exitCode).toBe(3);
   const gone = join(directory, "gone.yaml");
   const text = await runHere(["validate", gone]);

@@ -120,7 +120,7 @@ function timed<T>(run: () => T): { verdict: Verdict<T>; ms: number } {
 }
 
 /** F1: the error as one that may cross a boundary; anything else is thrown on. */
-export function refusalOf(error: unknown): TesseraError {
+function refusalOf(error: unknown): TesseraError {
   if (!TesseraError.is(error)) throw error;
   if (!isErrorCode(error.code))
     throw new Error(`refused with ${String(error.code)}, which is no code`, { cause: error });

@@ -5,7 +5,7 @@ import fc from "fast-check";
 const LONG = "x".repeat(70_000);
 export const LONE_SURROGATE = "\ud800";
 
-export const HOSTILE_TEXTS: readonly string[] = [
+const HOSTILE_TEXTS: readonly string[] = [
   "",
   " ",
   "\0",

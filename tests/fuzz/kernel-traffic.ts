@@ -5,10 +5,10 @@
 //       has its values recorded in their place.
 
 import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
-import { inVain } from "@tessera/testkit/in-vain";
+import { rolledBack } from "@tessera/testkit/rolled-back";
 import { type Fixture, hold, PROJECT, type Started } from "../../packages/kernel/test/fixture.ts";
 
-export interface Door {
+interface Door {
   readonly name: string;
   readonly request: unknown;
   ask(kernel: Kernel, request: never): Promise<unknown>;
@@ -66,7 +66,7 @@ function door<Name extends keyof Kernel>(
 }
 
 /** Turns in each of their states, and the request that each waits for. */
-export async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
+async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
   return [...(await turnDoors(fx)), ...(await batchDoors(fx)), ...(await resourceDoors(fx))];
 }
 
@@ -244,7 +244,7 @@ export async function recorded(fx: Fixture, tap: TappedDatabase, kernel: Kernel)
   const all: Recorded[] = [];
   for (const each of await liveDoors(fx)) {
     tap.sent.length = 0;
-    const outcome = await inVain(fx.store.database, async (tx) => {
+    const outcome = await rolledBack(fx.store.database, async (tx) => {
       tap.to = tx;
       return (await each.ask(kernel, each.request as never)) as { outcome?: string };
     });

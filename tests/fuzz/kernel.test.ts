@@ -3,7 +3,7 @@
 
 import { DatabaseError, INVARIANTS, type Kernel, type Statements } from "@tessera/kernel";
 import { isErrorCode, TesseraError } from "@tessera/protocol";
-import { inVain } from "@tessera/testkit/in-vain";
+import { rolledBack } from "@tessera/testkit/rolled-back";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Fixture } from "../../packages/kernel/test/fixture.ts";
@@ -61,7 +61,7 @@ async function check(
   seen: { accepted: number },
 ) {
   const spent = workedMs();
-  const answer = await inVain(fx.store.database, async (tx): Promise<Answer> => {
+  const answer = await rolledBack(fx.store.database, async (tx): Promise<Answer> => {
     let outcomes: readonly unknown[];
     try {
       outcomes = await work(tx);

@@ -13,7 +13,7 @@ import {
   parseToolCommand,
   SECRET_HEADERS,
 } from "@tessera/protocol";
-import { inVain } from "@tessera/testkit/in-vain";
+import { rolledBack } from "@tessera/testkit/rolled-back";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { Fixture } from "../../packages/kernel/test/fixture.ts";
@@ -102,7 +102,7 @@ fuzz.target(OPEN, OPEN_INPUTS, damaged(isCommand), async (message) => {
   }
   const { ctx, command } = read.value;
   const ticket = getHeader(message.headers, HEADERS.call_ticket) ?? "";
-  const word = await inVain(fx.store.database, async (tx) => {
+  const word = await rolledBack(fx.store.database, async (tx) => {
     const tap = new TappedDatabase(fx.store.database);
     tap.to = tx;
     const outcome = await fx.anotherKernel(tap).openCall({

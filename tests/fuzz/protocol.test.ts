@@ -26,11 +26,10 @@ const CONTEXT = {
   ...{ tool_call_id: "tc_1", parent_agent_id: "a0", parent_agent_turn_id: "turn_0", parent_step_id: "step_0" },
   ...{ recursion_depth: 3, trace_id: "c".repeat(32) },
 };
-const context = new protocol.CGContext(CONTEXT).withNormalizedTransport({}, ids);
-const HEADERS: Record<string, string> = {
-  ...context.toNatsHeaders({ includeTopology: true }),
-  "CG-Call-Ticket": "secret",
-};
+const context = new protocol.CGContext(CONTEXT);
+const ENVELOPE = { ticket: "secret", msg_type: "ToolCommandPayload" };
+const traceparentOf = (ctx: protocol.CGContext) => protocol.traceparentOf(ctx.trace_id ?? "", ids.spanId());
+const HEADERS = protocol.commandHeaders(context, { ...ENVELOPE, traceparent: traceparentOf(context) });
 const COMMAND = { tool_call_card_id: "card_1", tool_name: "search", after_execution: "suspend" };
 const V1R3_COMMAND = {
   ...COMMAND,
@@ -61,12 +60,6 @@ const cardOf = (type: keyof typeof CONTENTS) => ({
   ...{ card_id: "card_1", project_id: "p1", type, content: CONTENTS[type], created_at: "2026-01-01T00:00:00.000Z" },
   ...{ author_id: "tool.search", metadata: { step_id: "step_1", role: "tool" }, tool_call_id: "tc_1", ttl_seconds: 60 },
 });
-const INBOX_ROW = {
-  ...{ inbox_id: "inbox_1", project_id: "p1", agent_id: "a1", channel_id: "c1", message_type: "turn" },
-  ...{ correlation_id: "turn_1", agent_turn_id: "turn_1", turn_epoch: 2 },
-  ...{ context_headers: protocol.withoutSecretHeaders(HEADERS), payload: { goal: "x" } },
-};
-
 const anySubject = fc.oneof(hostileText, ...Object.values(SUBJECTS).map((subject) => damagedText(subject)));
 const anyHeaders = fc.oneof(
   damagedValue(HEADERS, { values: fc.oneof(hostileText, hostileJson) }),
@@ -101,9 +94,7 @@ fuzz.target("target subjects never lead out of the grammar", 1_000, templates, (
   const values = { project_id, channel_id: "c1", agent_id: "a1" };
   const rendered = ask(() => protocol.renderTargetSubject(template, values));
   if (rendered.error !== undefined) return;
-  const read = protocol.parseSubject(rendered.value);
-  expect(read?.category).toBe("cmd");
-  expect(protocol.isRenderedFrom(rendered.value, template, values)).toBe(true);
+  expect(protocol.parseSubject(rendered.value)?.category).toBe("cmd");
 });
 
 fuzz.target("headers are normalized once and for all", 1_000, anyHeaders, (headers) => {
@@ -134,7 +125,8 @@ fuzz.target("ingress makes a context that it would make again", 1_000, ingress, 
     fuzz.note("ingress makes a context that it would make again", read.error?.code ?? "accepted");
     if (read.error !== undefined) continue;
     for (const field of protocol.CONTROL_FIELDS) expect(Object.hasOwn(read.value.payload, field)).toBe(false);
-    const sent = read.value.ctx.toNatsHeaders({ includeTopology: true });
+    const { ctx } = read.value;
+    const sent = protocol.commandHeaders(ctx, { ...ENVELOPE, traceparent: traceparentOf(ctx) });
     const again = protocol.buildNatsIngressContext(sent, read.value.payload, parsed, { ids });
     expect(again.ctx.toSysDict()).toEqual(read.value.ctx.toSysDict());
   }
@@ -246,18 +238,11 @@ fuzz.target(
   },
 );
 
-fuzz.target("stored rows are replayed or refused", 1_500, damagedValue(INBOX_ROW), (row) => {
-  if (!protocol.isJsonObject(row)) return;
-  // The columns that are no JSON have their types from the database; only what JSON columns hold is hostile.
-  const { context_headers, payload } = row;
-  ask(() => protocol.replayInboxRow({ ...INBOX_ROW, context_headers, payload } as protocol.InboxRow));
-});
-
 fuzz.target("contexts are restored or refused", 1_500, damagedValue(context.toSysDict()), (dict) => {
   if (!protocol.isJsonObject(dict)) return;
-  const read = ask(() => protocol.CGContext.fromSysDict(dict as unknown as protocol.CGContextInput));
+  const read = ask(() => new protocol.CGContext(dict as object as protocol.CGContextInput));
   if (read.error !== undefined) return;
-  expect(protocol.CGContext.fromSysDict(read.value.toSysDict()).toSysDict()).toEqual(read.value.toSysDict());
+  expect(new protocol.CGContext(read.value.toSysDict()).toSysDict()).toEqual(read.value.toSysDict());
 });
 
 const results = fc.record({

@@ -1,9 +1,16 @@
-// Walks every source file and compares its imports with scripts/layers.ts, so that no lint setting can open the door.
+// Walks every source file and compares its imports with scripts/layers.ts, so that no lint setting decides.
 
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { describe, expect, it } from "vitest";
-import { AMBIENT_ALLOWED, AMBIENT_SQL, LAYERS, OUTPUT_ALLOWED, PORTS_ONLY } from "../../scripts/layers.ts";
+import {
+  AMBIENT_ALLOWED,
+  AMBIENT_SQL,
+  LAYERS,
+  LOADED_ON_USE,
+  OUTPUT_ALLOWED,
+  PORTS_ONLY,
+} from "../../scripts/layers.ts";
 
 const root = join(import.meta.dirname, "../..");
 const packages = readdirSync(join(root, "packages"));
@@ -41,6 +48,11 @@ function importsOf(source: string): string[] {
   const text = source.replaceAll(/^[ \t]*\/\*\*[\s\S]*?\*\//gm, "");
   const pattern = /(?:\bfrom\s*|\bimport\s*\(?\s*|\brequire\s*\(\s*)["']([^"']+)["']/g;
   return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
+}
+
+/** Of modules that are loaded with their importer: neither types nor `import()`. */
+function staticImportsOf(text: string): string[] {
+  return [...text.matchAll(/^(?:import|export)\s(?!type\b)[^;]*?\bfrom\s*"([^"]+)"/gm)].map((match) => match[1] ?? "");
 }
 
 function layerOf(specifier: string): string | null {
@@ -98,6 +110,22 @@ describe("the layers", () => {
         .map((specifier) => `${source.path} imports ${specifier}`),
     );
     expect(broken).toEqual([]);
+  });
+
+  it.each(LOADED_ON_USE)("load %s only where it is used, through its one module", (folder) => {
+    const entry = join(folder, "index.ts");
+    const broken = sources
+      .filter(({ path, isTest }) => !isTest && (path === entry || !path.startsWith(`${folder}/`)))
+      .flatMap(({ path, text }) =>
+        staticImportsOf(text)
+          .filter((specifier) => specifier.startsWith("."))
+          .map((specifier) => join(dirname(path), specifier))
+          .filter((target) => target !== entry && target.startsWith(`${folder}/`))
+          .map((target) => `${path} imports ${target}`),
+      );
+    expect(broken).toEqual([]);
+    const text = sources.find(({ path }) => path === entry)?.text ?? "";
+    expect(importsOf(text).filter((specifier) => specifier.startsWith("./"))).not.toEqual([]);
   });
 
   it("have no cycle between packages", () => {

@@ -67,7 +67,7 @@ function withoutClone(line: readonly string[]): [string, ...string[]] {
   return ["unshare", "--mount", ...asOwnRoot, "sh", "-c", HIDE, ROOT, ...line];
 }
 
-export class Started implements AsyncDisposable {
+class Started implements AsyncDisposable {
   readonly #child: ChildProcess;
   #said = "";
 

@@ -3,7 +3,7 @@
 
 import type { CallDraft, Effect, JsonObject, Kernel } from "@tessera/kernel";
 
-export type Behaviour =
+type Behaviour =
   /** Acts, then reports its result. */
   | "answer"
   /** Acts, saves a result card, then reports a pointer to it. */
@@ -55,7 +55,7 @@ export function stepId(turnId: string, step: number): string {
   return `${turnId}_s${step}`;
 }
 
-export function callId(turnId: string, step: number, call: number): string {
+function callId(turnId: string, step: number, call: number): string {
   return `${turnId}_s${step}c${call}`;
 }
 

@@ -4,7 +4,6 @@
 export const DATABASE_ROLES = ["kernel", "worker", "api", "api_ro", "tool"] as const;
 export type DatabaseRole = (typeof DATABASE_ROLES)[number];
 export const TABLE_RIGHTS = ["select", "insert", "update", "delete"] as const;
-export type TableRight = (typeof TABLE_RIGHTS)[number];
 
 /** One letter for each of TABLE_RIGHTS, `-` where it is missing. */
 export type Cells = Readonly<Record<DatabaseRole, string>>;

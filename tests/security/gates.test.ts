@@ -9,12 +9,14 @@
 import {
   buildToolResultContent,
   CGContext,
+  commandHeaders,
   decodeJsonMessage,
   gateJson,
   type JsonObject,
   parseJson,
   parseToolCommand,
   TesseraError,
+  traceparentOf,
   validateCard,
 } from "@tessera/protocol";
 import { defineTool } from "@tessera/tool";
@@ -47,7 +49,11 @@ const context = new CGContext({
   ...{ turn_epoch: 2, step_id: "step_1", tool_call_id: "tc_1", recursion_depth: 3 },
 });
 const ids = { traceId: () => "a".repeat(32), spanId: () => "b".repeat(16) };
-const headers = { ...context.withNormalizedTransport({}, ids).toNatsHeaders({ includeTopology: true }) };
+const headers = commandHeaders(context, {
+  ticket: "secret",
+  traceparent: traceparentOf(ids.traceId(), ids.spanId()),
+  msg_type: "ToolCommandPayload",
+});
 
 function frame(text: string): string {
   let answer = "nothing";

@@ -15,7 +15,7 @@ import { noteWork, type RequestWatch } from "./request-watch.ts";
 import { simModel } from "./sim-model.ts";
 import { SERVICE_TARGET, simTools, type ToolWorld } from "./sim-tools.ts";
 
-export const ROLES = ["worker", "service", "pmo", "sweeper"] as const;
+const ROLES = ["worker", "service", "pmo", "sweeper"] as const;
 export type Role = (typeof ROLES)[number];
 
 export interface Pauses {

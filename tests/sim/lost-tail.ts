@@ -5,7 +5,7 @@
 //   T3. What was lost is known afterwards by comparing rows: calls and turns that are gone, or are what they were before.
 
 import type { Database, Row, Statements } from "@tessera/kernel";
-import { inVain } from "@tessera/testkit/in-vain";
+import { rolledBack } from "@tessera/testkit/rolled-back";
 
 export interface Lost {
   readonly calls: ReadonlySet<string>;
@@ -66,7 +66,7 @@ export function losableStore(inner: Database): LosableStore {
     async begin() {
       const opened = Promise.withResolvers<Statements>();
       const ended = Promise.withResolvers<void>();
-      const over = inVain(inner, async (tx) => {
+      const over = rolledBack(inner, async (tx) => {
         opened.resolve(tx);
         await ended.promise;
       });

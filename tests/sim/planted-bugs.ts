@@ -11,7 +11,7 @@
 
 import type { Database } from "@tessera/kernel";
 import { changeFunctions, type FunctionChange } from "@tessera/testkit/changed-functions";
-import { inVain } from "@tessera/testkit/in-vain";
+import { rolledBack } from "@tessera/testkit/rolled-back";
 
 export interface PlantedBug {
   readonly name: string;
@@ -120,7 +120,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         ...database,
         async query(text, values) {
           if (!text.includes("l0.suspend_plainly(") || ++steps % 6 !== 0) return await database.query(text, values);
-          return await inVain(database, (tx) => tx.query(text, values));
+          return await rolledBack(database, (tx) => tx.query(text, values));
         },
       };
     },

@@ -13,7 +13,7 @@ import type { Cast, CastWorld } from "./cast.ts";
 import { BOSS, HELPER } from "./sim-model.ts";
 import { simTools } from "./sim-tools.ts";
 
-export const PROJECT = "sim";
+const PROJECT = "sim";
 const WORKER_TARGET = "worker_generic";
 const ASK_MS_MAX = 15_000;
 const STOP_MS_MAX = 20_000;

@@ -3,7 +3,7 @@
 import type { Database } from "@tessera/kernel/ports";
 
 /** Written here once more, apart from the product's own list, so that a form that both forget is the only one missed. */
-export function writtenForms(secret: string): ReadonlyMap<string, string> {
+function writtenForms(secret: string): ReadonlyMap<string, string> {
   const bytes = Buffer.from(secret, "utf8");
   const forms = new Map<string, string>([
     ["raw", secret],

@@ -7,7 +7,6 @@
 //   createTranscript     what a model sees, projected from cards
 //   createAgentRuntime   ctx.runtime: request, send, spawn, list, catalog
 
-export { TOOL_CALLER_TARGET } from "./caller/one-call.ts";
 export {
   type InternalCallRequest,
   type RequestedCall,
@@ -25,15 +24,12 @@ export {
   resetInstance,
   withdrawProfiles,
 } from "./deploy/index.ts";
-export {
-  createExtensionHost,
-  type ExtensionHost,
-  type ExtensionLogEntry,
-  type ExtensionModule,
-} from "./extensions/index.ts";
+export type { ExtensionLogEntry, ExtensionModule } from "./extensions/api.ts";
+export type { ExtensionHost } from "./extensions/extension-host.ts";
+export { extensionsOnDemand } from "./extensions/extensions-on-demand.ts";
 export { agentIdOf, INSTANCE_KEY_DEFAULT, type InstanceMetadata } from "./instance.ts";
 export { type AgentWorker, type BundleParts, startAgentWorker } from "./loop/agent-worker.ts";
-export type { AgentWorkerOptions } from "./loop/world.ts";
+export type { AgentWorkerOptions } from "./loop/worker-context.ts";
 export type {
   ModelAnswer,
   ModelCall,
@@ -48,6 +44,8 @@ export {
   type AgentProfile,
   type ModelSpec,
   type SwarmMembership,
+  TOOL_CALLER_TARGET,
+  UI_WORKER_TARGET,
   type ValueSource,
   WORKER_TARGET_DEFAULT,
 } from "./profile.ts";
@@ -70,4 +68,3 @@ export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from
 export { ensureInstance, type Instance } from "./runtime/instances.ts";
 export { traceEnqueue } from "./telemetry/telemetry.ts";
 export { createTranscript, projectTranscript } from "./transcript/index.ts";
-export { createUiActions, startUiWorker, UI_WORKER_TARGET, type UiWorker } from "./ui/index.ts";

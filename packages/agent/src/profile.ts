@@ -80,3 +80,6 @@ export const MEMORY_TURNS_MAX = 200;
 export const MEMORY_CHARACTERS_MAX = 4_000_000;
 
 export const WORKER_TARGET_DEFAULT = "worker_generic";
+/** Of agents without a model: their turns are one call each, of a program or of a user interface. */
+export const TOOL_CALLER_TARGET = "tool_caller";
+export const UI_WORKER_TARGET = "ui_worker";

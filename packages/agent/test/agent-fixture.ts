@@ -32,7 +32,7 @@ import { expect } from "vitest";
 import { traceRun } from "../../executor/src/placements/trace-run.ts";
 import { deployProfiles, enqueueAgentTurn } from "../src/deploy/index.ts";
 import { type AgentWorker, startAgentWorker } from "../src/loop/agent-worker.ts";
-import type { AgentWorkerOptions } from "../src/loop/world.ts";
+import type { AgentWorkerOptions } from "../src/loop/worker-context.ts";
 import type { ModelAnswer, ModelCall, ModelPort } from "../src/model-port.ts";
 import type { AgentProfile } from "../src/profile.ts";
 

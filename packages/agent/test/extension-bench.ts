@@ -5,8 +5,8 @@
 import type { ToolRunner } from "@tessera/tool";
 import { afterEach, beforeEach } from "vitest";
 import type { ExtensionModule } from "../src/extensions/api.ts";
-import { createExtensionHost } from "../src/extensions/create-extension-host.ts";
 import type { ExtensionHost } from "../src/extensions/extension-host.ts";
+import { extensionsOnDemand } from "../src/extensions/extensions-on-demand.ts";
 import { AgentFixture } from "./agent-fixture.ts";
 
 export let fx: AgentFixture;
@@ -43,10 +43,10 @@ export function host(...extensions: ExtensionModule[]): ExtensionHost {
 }
 
 export function hostWith(
-  options: Partial<Parameters<typeof createExtensionHost>[0]>,
+  options: Partial<Parameters<typeof extensionsOnDemand>[0]>,
   ...extensions: ExtensionModule[]
 ): ExtensionHost {
-  return createExtensionHost({
+  return extensionsOnDemand({
     extensions,
     kernel: fx.kernel,
     clock: fx.clock,

@@ -3,7 +3,7 @@
 // that npm installed with this package (an optional dependency, one package per platform) takes over.
 //
 //   B1. Arguments, streams, signals and the exit code pass through unchanged. SIGKILL cannot be passed on: the process that took
-//       over notices that its pipe from here is closed (src/launcher-watch.ts), and ends.
+//       over notices that its pipe from here is closed (src/connect/launcher-watch.ts), and ends.
 //   B2. Without a usable Node it says in one line which is needed, and exits 3 (configuration).
 //   B3. Compiled sources are kept in the user's own cache, which more than halves a short command. A cache that cannot be
 //       used costs only that.
@@ -77,7 +77,7 @@ function refuse(why) {
   process.exitCode = EXIT_CONFIGURATION;
 }
 
-/** B3. NODE_COMPILE_CACHE, where it is set, was obeyed before this file ran. */
+/** B3. NODE_COMPILE_CACHE, where it is set, took effect before this file ran. */
 function cacheCompiled() {
   const { TESSERA_CACHE_DIR, XDG_CACHE_HOME, NODE_COMPILE_CACHE } = process.env;
   if (NODE_COMPILE_CACHE) return;

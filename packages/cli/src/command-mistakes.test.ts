@@ -1,26 +1,8 @@
 import { existsSync } from "node:fs";
 import { expect, it } from "vitest";
-import { runCli } from "./run-cli.ts";
+import { runCommand } from "../test/test-terminal.ts";
 
 const STORE = ["--data", "nowhere"];
-
-async function run(args: readonly string[], input = "") {
-  const printed = { out: "", err: "" };
-  const exitCode = await runCli(args, {
-    env: {},
-    out: (text) => {
-      printed.out += text;
-    },
-    err: (text) => {
-      printed.err += text;
-    },
-    input: async () => input,
-    isWatched: false,
-    isOutWatched: false,
-    stopped: () => new Promise(() => undefined),
-  });
-  return { exitCode, ...printed };
-}
 
 it.each([
   [["tools", "call"], 2, "name the tool to call"],
@@ -68,12 +50,12 @@ it.each([
   [["turns", "ls", "--url", "http://127.0.0.1:1"], 3, "there is no key for the server"],
   [["turns", "ls", "--url", "http://127.0.0.1:1", ...STORE], 2, "leave out --data"],
 ])("%j exits %i before anything is made: %s", { timeout: 30_000 }, async (args, exitCode, message) => {
-  const told = await run(args);
+  const told = await runCommand(...args);
   expect(told).toMatchObject({ exitCode, out: "" });
   expect(told.err).toContain(message);
   expect(told.err).toMatch(/\n {2}code {8}\S+\n {2}what to do {2}\S.*\n$/);
 
-  const json = await run([...args, "--json"]);
+  const json = await runCommand(...args, "--json");
   expect(json).toMatchObject({ exitCode, err: "" });
   expect(JSON.parse(json.out)).toMatchObject({ ok: false, error: { message: expect.stringContaining(message) } });
   expect(existsSync("nowhere")).toBe(false);

@@ -3,6 +3,6 @@
 export { endWithLauncher } from "./connect/launcher-watch.ts";
 export { EXIT, type ExitCode } from "./exit-codes.ts";
 export { quoted } from "./output/paste-command.ts";
-export { gated, type ProcessTerminal, type Terminal, type Text } from "./output/printing-gate.ts";
+export { gated, type ProcessTerminal, type Text } from "./output/printing-gate.ts";
 export { processTerminal } from "./output/process-terminal.ts";
 export { runCli } from "./run-cli.ts";

@@ -1,9 +1,9 @@
 // The process around the command: its arguments, streams and environment in, its exit code out.
 //
 //   M1. Code of a bundle runs in this process: its config file, inline tools. If it ends the process, or waits for something
-//       that never comes, the command was not done, and says so.
-//   M2. Once the command is done, everything of ours is closed. What a library or code of a bundle left open (a socket that
-//       nobody answers on, a timer) does not keep the process.
+//       that never comes, the command failed, and says so.
+//   M2. Once the command is done, everything of ours is closed. What a library or code of a bundle left open (a socket
+//       without an answer, a timer) does not keep the process.
 
 import { endWithLauncher } from "./connect/launcher-watch.ts";
 import { EXIT } from "./exit-codes.ts";

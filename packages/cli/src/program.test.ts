@@ -1,23 +1,19 @@
-import type { Command } from "commander";
+import { type Command, Help } from "commander";
 import { expect, it } from "vitest";
+import { testTerminal } from "../test/test-terminal.ts";
 import { EXIT } from "./exit-codes.ts";
-import { printed, type Text } from "./output/printing-gate.ts";
 import { createProgram } from "./program.ts";
 
 const COLUMNS = 80;
-let written = "";
-const out = (text: Text) => {
-  written += printed(text);
-};
-const program = createProgram(
-  { env: {}, out, err: out, input: async () => "", isWatched: false, isOutWatched: false, stopped: async () => {} },
-  { writeErr: out, onExit: () => undefined },
-);
+const { printed, terminal } = testTerminal();
+const programFor = (args?: readonly string[]) =>
+  createProgram(terminal, { writeErr: terminal.err, onExit: () => undefined }, args);
+const program = await programFor();
 
 function helpOf(command: Command): string {
-  written = "";
+  printed.out = "";
   command.outputHelp();
-  return written;
+  return printed.out;
 }
 
 function all(command: Command): Command[] {
@@ -36,4 +32,24 @@ it.each(all(program).map((command) => ({ name: command.name(), command })))(
 it("the help names every exit code", () => {
   const [, codes = ""] = helpOf(program).split("Exit codes:");
   expect((codes.match(/(?<=^| )\d(?= )/gm) ?? []).map(Number)).toEqual(Object.values(EXIT));
+});
+
+it("the list of commands says of each what its file says that it takes", () => {
+  const shown = program.createHelp();
+  expect(program.commands.map((command) => shown.subcommandTerm(command))).toEqual(
+    program.commands.map((command) => new Help().subcommandTerm(command)),
+  );
+});
+
+it("the list of commands is the same where no command's file was loaded", async () => {
+  expect(helpOf(await programFor(["--help"]))).toBe(helpOf(program));
+});
+
+it("a command that is named has its flags, wherever among the arguments, and no other command has", async () => {
+  const named = await programFor(["--json", "keys", "ls"]);
+  const flags = (from: Command) => all(from).flatMap(({ options }) => options.map(({ long }) => long));
+  for (const { name, command } of named.commands.map((command) => ({ name: command.name(), command }))) {
+    const whole = program.commands.find((each) => each.name() === name);
+    expect(flags(command)).toEqual(name === "keys" && whole !== undefined ? flags(whole) : []);
+  }
 });

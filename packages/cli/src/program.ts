@@ -1,26 +1,16 @@
-// The commands and their flags. Parsing only: what a command does is in its own file.
+// The commands of the program. Each file of commands/ is a whole one: its flags, what it does and what it prints.
 //
-//   P1. A command's own file is loaded when it runs, so that help, --version and a mistyped command cost no store.
+//   P1. A command's file is loaded when the command is named: what it costs, no other command pays. The list below is all that
+//       `tessera --help` needs.
+//   P2. A command's file loads a store, the client and whatever else is heavy when it runs, so that help and a mistyped flag
+//       do without.
 
 import { BadRequest, isId, VERSION } from "@tessera/protocol";
-import { Command } from "commander";
-import { addChatCommand } from "./chat/program-chat.ts";
-import type { MigrateFlags } from "./commands/migrate-command.ts";
-import { addDoctorCommand } from "./commands/program-doctor.ts";
-import { addKeyCommands } from "./commands/program-keys.ts";
-import { addRunCommand } from "./commands/program-run.ts";
-import { addDevCommand, addStartCommand } from "./commands/program-start.ts";
-import { addToolCommands } from "./commands/program-tools.ts";
-import { addAgentCommands, addCardCommands, addTurnCommands } from "./commands/program-turns.ts";
-import { addValidateCommand } from "./commands/program-validate.ts";
-import type { VerifyFlags } from "./commands/verify-command.ts";
-import { addCompletionCommand } from "./completion/program-completion.ts";
+import { Command, Help } from "commander";
 import type { ExitCode } from "./exit-codes.ts";
-import { addServerFlags, addStoreFlags } from "./flags/flags.ts";
-import { addInitCommand } from "./init/program-init.ts";
 import type { Terminal } from "./output/printing-gate.ts";
 
-/** What a group of commands is built on. */
+/** What a command is built on. */
 export interface ProgramParts {
   readonly program: Command;
   readonly terminal: Terminal;
@@ -33,26 +23,116 @@ Exit codes:
   5 the tool or turn failed   6 still waiting   7 outcome unknown
   8 its event loop stood still`;
 
-const MIGRATE_HELP = `
-Functions of a newer build are kept, because they serve older builds, too. With
---allow-older-functions this build's take their place: processes of newer builds
-then stop taking work.
+interface CommandEntry {
+  readonly name: string;
+  /** What its file says that it takes; empty for a group of commands. */
+  readonly takes: string;
+  readonly about: string;
+  readonly load: () => Promise<(command: Command, parts: ProgramParts) => void>;
+}
 
-Examples:
-  $ tessera migrate --data ./store
-  $ tessera migrate --postgres postgres://me@localhost:5432/tessera --json`;
+/** In the order of the help. */
+const COMMANDS: readonly CommandEntry[] = [
+  {
+    name: "init",
+    takes: "[options] [dir]",
+    about: "write a small project that runs at once",
+    load: async () => (await import("./commands/init.ts")).defineInit,
+  },
+  {
+    name: "run",
+    takes: "[options] [bundle]",
+    about: "give an agent one task, watch it, print what it delivers",
+    load: async () => (await import("./commands/run.ts")).defineRun,
+  },
+  {
+    name: "chat",
+    takes: "[options] [bundle]",
+    about: "talk with an agent, which remembers what was said",
+    load: async () => (await import("./commands/chat.ts")).defineChat,
+  },
+  {
+    name: "dev",
+    takes: "[options] [bundle]",
+    about: "run everything in one process, with the API on this machine only",
+    load: async () => (await import("./commands/start.ts")).defineDev,
+  },
+  {
+    name: "start",
+    takes: "[options] [bundle]",
+    about: "run roles of Tessera until it is stopped",
+    load: async () => (await import("./commands/start.ts")).defineStart,
+  },
+  {
+    name: "validate",
+    takes: "[options] [bundle]",
+    about: "find the mistakes of a bundle, each with file:line:col",
+    load: async () => (await import("./commands/validate.ts")).defineValidate,
+  },
+  {
+    name: "turns",
+    takes: "",
+    about: "look at turns, and stop them",
+    load: async () => (await import("./commands/turns.ts")).defineTurns,
+  },
+  {
+    name: "agents",
+    takes: "",
+    about: "look at agents, and reset them",
+    load: async () => (await import("./commands/agents.ts")).defineAgents,
+  },
+  {
+    name: "cards",
+    takes: "",
+    about: "look at cards",
+    load: async () => (await import("./commands/cards.ts")).defineCards,
+  },
+  {
+    name: "tools",
+    takes: "",
+    about: "call tools, and manage a project's",
+    load: async () => (await import("./commands/tools.ts")).defineTools,
+  },
+  {
+    name: "keys",
+    takes: "",
+    about: "manage API keys",
+    load: async () => (await import("./commands/keys.ts")).defineKeys,
+  },
+  {
+    name: "migrate",
+    takes: "[options]",
+    about: "bring a store to the schema of this build, and say what was done",
+    load: async () => (await import("./commands/migrate.ts")).defineMigrate,
+  },
+  {
+    name: "verify",
+    takes: "[options]",
+    about: "check the invariants of a store: safety, and what is overdue",
+    load: async () => (await import("./commands/verify.ts")).defineVerify,
+  },
+  {
+    name: "doctor",
+    takes: "[options] [bundle]",
+    about: "check this machine, the store, the broker and a bundle, and say what to do",
+    load: async () => (await import("./commands/doctor.ts")).defineDoctor,
+  },
+  {
+    name: "completion",
+    takes: "<shell>",
+    about: "print a script that completes commands and flags",
+    load: async () => (await import("./commands/completion.ts")).defineCompletion,
+  },
+];
+/** Commands about the other ones. */
+const NEEDS_ALL: ReadonlySet<string> = new Set(["completion", "help"]);
 
-const VERIFY_HELP = `
-Exits 1 and shows the offending rows if an invariant does not hold.
-
-Examples:
-  $ tessera verify --data ./store
-  $ tessera verify --postgres postgres://me@localhost:5432/tessera --json`;
-
-export function createProgram(
+/** The program for these arguments, or for any: every command with its name, those that are needed with their files (P1). */
+export async function createProgram(
   terminal: Terminal,
   options: { readonly writeErr: (text: string) => void; readonly onExit: (code: ExitCode) => void },
-): Command {
+  args?: readonly string[],
+): Promise<Command> {
   const program = new Command("tessera")
     .description("Durable tool calling for agent swarms")
     .version(VERSION, "-V, --version", "print the version")
@@ -60,25 +140,23 @@ export function createProgram(
     .helpCommand("help [command]", "show help for a command")
     .addHelpText("after", EXIT_CODES)
     .exitOverride()
+    .configureHelp({ subcommandTerm: termOf })
     .configureOutput({ writeOut: terminal.out, writeErr: options.writeErr })
     .hook("preAction", (_, command) => chooseProject(command, terminal.env));
   const parts = { program, terminal, onExit: options.onExit };
-  addInitCommand(parts);
-  addRunCommand(parts);
-  addChatCommand(parts);
-  addDevCommand(parts);
-  addStartCommand(parts);
-  addValidateCommand(parts);
-  addTurnCommands(parts);
-  addAgentCommands(parts);
-  addCardCommands(parts);
-  addToolCommands(parts);
-  addKeyCommands(parts);
-  addStoreCommands(parts);
-  addDoctorCommand(parts);
-  addCompletionCommand(parts);
+  const isAll = args === undefined || args.some((arg) => NEEDS_ALL.has(arg));
+  for (const { name, about, load } of COMMANDS) {
+    const command = program.command(name).description(about);
+    if (isAll || args.includes(name)) (await load())(command, parts);
+  }
   nameHelp(program, "tessera");
   return program;
+}
+
+/** As the parser writes it, also of a command whose file was not loaded. */
+function termOf(command: Command): string {
+  const entry = command.parent?.parent === null ? COMMANDS.find(({ name }) => name === command.name()) : undefined;
+  return entry === undefined ? new Help().subcommandTerm(command) : `${entry.name} ${entry.takes}`.trimEnd();
 }
 
 /** A mistake in a command's flags is explained by that command's help. */
@@ -98,26 +176,6 @@ export function helpFor(program: Command, args: readonly string[]): string {
     words.push(arg);
   }
   return `${words.join(" ")} --help`;
-}
-
-function addStoreCommands({ program, terminal, onExit }: ProgramParts): void {
-  addStoreFlags(program.command("migrate").copyInheritedSettings(program))
-    .description("bring a store to the schema of this build, and say what was done")
-    .option("--allow-older-functions", "put the functions of this build over those of a newer one")
-    .addHelpText("after", MIGRATE_HELP)
-    .action(async (flags: MigrateFlags) => {
-      const { migrateCommand } = await import("./commands/migrate-command.ts"); // P1
-      onExit(await migrateCommand(flags, terminal));
-    });
-
-  addServerFlags(addStoreFlags(program.command("verify").copyInheritedSettings(program)))
-    .description("check the invariants of a store: safety, and what is overdue")
-    .option("--drained", "nothing is under way: check liveness, too")
-    .addHelpText("after", VERIFY_HELP)
-    .action(async (flags: VerifyFlags) => {
-      const { verifyCommand } = await import("./commands/verify-command.ts");
-      onExit(await verifyCommand(flags, terminal));
-    });
 }
 
 /** --project, or TESSERA_PROJECT. A command that runs a bundle looks at the bundle's settings, too, and so decides itself. */

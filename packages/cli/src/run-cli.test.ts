@@ -1,27 +1,9 @@
 import { VERSION } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
-import { migrateText } from "./commands/migrate-command.ts";
-import { verifyText } from "./commands/verify-command.ts";
+import { runCommand as run } from "../test/test-terminal.ts";
+import { migrateText } from "./commands/migrate.ts";
+import { verifyText } from "./commands/verify.ts";
 import { printed as printedText } from "./output/printing-gate.ts";
-import { runCli } from "./run-cli.ts";
-
-async function run(...args: string[]) {
-  const printed = { out: "", err: "" };
-  const exitCode = await runCli(args, {
-    env: {},
-    out: (text) => {
-      printed.out += text;
-    },
-    err: (text) => {
-      printed.err += text;
-    },
-    input: async () => "",
-    isWatched: false,
-    isOutWatched: false,
-    stopped: () => new Promise(() => undefined),
-  });
-  return { exitCode, ...printed };
-}
 
 describe("usage", () => {
   it.each([[["--help"]], [["help"]], [["help", "verify"]], [["migrate", "--help"]]])("%j shows help", async (args) => {

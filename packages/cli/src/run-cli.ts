@@ -14,13 +14,14 @@ export async function runCli(args: readonly string[], given: ProcessTerminal): P
   const isJson = args.includes("--json");
   const terminal = gated(given); // R2
   let exitCode: ExitCode = EXIT.ok;
-  const program = createProgram(terminal, {
-    // The parser writes usage errors itself; with --json they are told as JSON below instead (R1).
-    writeErr: (text) => (isJson ? undefined : terminal.err(text)),
-    onExit: (code) => {
+  const parsing = {
+    // The parser writes usage errors itself; with --json they are printed as JSON below instead (R1).
+    writeErr: (text: string) => (isJson ? undefined : terminal.err(text)),
+    onExit: (code: ExitCode) => {
       exitCode = code;
     },
-  });
+  };
+  const program = await createProgram(terminal, parsing, args);
   try {
     await program.parseAsync([...args], { from: "user" });
     return exitCode;

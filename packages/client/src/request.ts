@@ -22,7 +22,7 @@ export type CallArguments = Readonly<Record<string, unknown>>;
 
 const OPTIONS: ReadonlySet<string> = new Set(["signal", "timeoutMs", "onAnswer", "body"]);
 const PARAMETER = /\{(\w+)\}/g;
-export const JSON_TYPE = "application/json";
+const JSON_TYPE = "application/json";
 
 export function prepareRequest(id: string, spec: OperationSpec, args: CallArguments): PreparedRequest {
   const inPath = [...spec.path.matchAll(PARAMETER)].map(([, name]) => name);

@@ -5,19 +5,16 @@
 //   startToolService    the commands of a target, from the bus
 //   startEdgeExecutor   the calls of a target, over HTTP
 //   builtinTools        bash, file-system, http-fetch, json-query, text-transform, agents, wait
-//   openApiTools        an OpenAPI document as tools; createOpenApiHost runs them, and Jina's
+//   createOpenApiHost   runs the operations of OpenAPI documents, and Jina's tools
 //
 // `@tessera/executor/wire` is the low-level API of CommonGround, which people import as `@tessera/tessera/wire`.
 
 export {
-  type BuiltinOptions,
   builtinTools,
   probeShell,
   type ShellOptions,
-  type ShellStatus,
 } from "./builtins/index.ts";
-export { type RunCallOptions, runCall } from "./calls/run-call.ts";
-export { connectEdge, type EdgeClient, type EdgeOptions } from "./edge/edge-client.ts";
+export { connectEdge, type EdgeClient } from "./edge/edge-client.ts";
 export { type EdgeExecutor, type EdgeExecutorOptions, startEdgeExecutor } from "./edge/edge-executor.ts";
 export { readBundleFiles } from "./loader/bundle-files.ts";
 export { type BundleLoadOptions, type LoadedBundle, loadBundleTools } from "./loader/bundle-tools.ts";
@@ -28,24 +25,18 @@ export { exportOf, importEntry, keptTransformed } from "./loader/tool-module.ts"
 export type { Outgoing } from "./net/http-call.ts";
 export { createLazyAgent } from "./net/lazy-agent.ts";
 export {
-  type CredentialGrant,
   createOpenApiHost,
-  credentialGrants,
-  jinaKeyGrants,
+  credentialVariables,
+  grantsFor,
+  isRequestDefinition,
   type OpenApiHost,
-  type OpenApiHostOptions,
-  type OpenApiToolsOptions,
-  openApiTools,
-  readCredentialGrant,
 } from "./openapi/index.ts";
 export { compileCache } from "./placements/compile-cache.ts";
-export type { ToolEnvironment } from "./placements/environment.ts";
 export {
   createIsolatedHost,
   type IsolatedHost,
-  type IsolatedHostOptions,
   type ModuleVersion,
 } from "./placements/isolated/isolated-host.ts";
-export { createToolRunner, type HostToolRunner, type ToolRunnerOptions } from "./placements/tool-runner.ts";
-export { startToolService, type ToolServiceOptions } from "./service/tool-service.ts";
-export { openWorkspaces, type Workspaces } from "./workspace/workspaces.ts";
+export { createToolRunner, type HostToolRunner } from "./placements/tool-runner.ts";
+export { startToolService } from "./service/tool-service.ts";
+export { openWorkspaces } from "./workspace/workspaces.ts";

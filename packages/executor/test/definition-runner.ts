@@ -8,7 +8,7 @@ import type { JsonObject, ToolResultContent } from "@tessera/protocol";
 import { type RegisteredTool, toolPolicy } from "@tessera/tool";
 import { ToolRegistry } from "@tessera/tool/catalog";
 import { credentialGrants } from "../src/openapi/credential-grants.ts";
-import { createOpenApiHost, type OpenApiHostOptions } from "../src/openapi/host.ts";
+import { createOpenApiHost, type OpenApiHostOptions } from "../src/openapi/index.ts";
 import { createIsolatedHost } from "../src/placements/isolated/isolated-host.ts";
 import { createToolRunner } from "../src/placements/tool-runner.ts";
 import { openWorkspaces } from "../src/workspace/workspaces.ts";
@@ -30,7 +30,7 @@ export async function startDefinitionRunner(
   const onWarning = (warning: string) => void warnings.push(warning);
   const registry = new ToolRegistry();
   for (const tool of tools) registry.register(tool);
-  const grants = tools.flatMap(({ definition }) => credentialGrants(definition));
+  const grants = async () => tools.flatMap(({ definition }) => credentialGrants(definition));
   const host = createOpenApiHost({ ...options, grants, onWarning });
   const directory = await mkdtemp(join(tmpdir(), "tessera-openapi-"));
   const runner = createToolRunner({

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Dispatcher } from "undici";
 import { startLoopback } from "./loopback.ts";
 
-export interface SeenRequest {
+interface SeenRequest {
   /** As the request was dialed and addressed. */
   readonly host: string;
   readonly method: string;

@@ -9,71 +9,51 @@
 //   migrate        brings a store to this build's schema
 //   verifyStore    the invariants, as queries that must find nothing
 
-export { type Kernel, type KernelOptions, openKernel } from "./kernel.ts";
-export type { Announcer } from "./messages/announcer.ts";
-export { commandMessage, taskEventMessage, traceparent, wakeMessage } from "./messages/messages.ts";
+export { type Kernel, openKernel } from "./kernel.ts";
+export { commandMessage } from "./messages/messages.ts";
 export {
   API_KEY_ROLES,
   type ApiKeyIdentity,
-  type ApiKeyPort,
   type ApiKeyRequest,
   type ApiKeyRole,
-  type CreatedApiKey,
 } from "./moves/api-key-port.ts";
 export type {
-  BatchDispatch,
-  BatchDispatchOutcome,
-  BatchOutcome,
-  BatchPort,
   DueBatch,
   DueTask,
 } from "./moves/batch-port.ts";
 export type { ExecutorPort } from "./moves/executor-port.ts";
 export type * from "./moves/outcomes.ts";
-export type { ProfileExpectation, ProfilePort, ProfileRecord } from "./moves/profile-port.ts";
-export type { AuditNote, DeleteOutcome, ProjectOutcome, ProjectPort, ProjectRecord } from "./moves/project-port.ts";
+export type { ProfileRecord } from "./moves/profile-port.ts";
 export {
   type AgentRecord,
-  type RegistryPort,
   type ToolDefinition,
-  type ToolExpectation,
   toolDigest,
 } from "./moves/registry-port.ts";
-export type { TurnPort } from "./moves/turn-port.ts";
 export * from "./ports.ts";
-export type { AgentFilter, CardDocument, EventRow, FailureRow, ProfileRow, Reads, TurnPlace } from "./reads/reads.ts";
+export type { CardDocument, EventRow, FailureRow, ProfileRow, TurnPlace } from "./reads/reads.ts";
 export type {
-  ActivityReport,
-  EdgePlace,
-  ExecutionEdgeFilter,
   ExecutionEdgeRow,
   HeadRow,
-  IdentityEdgeFilter,
   IdentityEdgeRow,
   ProjectRow,
-  StateReads,
-  StepFilter,
-  StepPage,
   StepRow,
   TimelineRow,
 } from "./reads/state-reads.ts";
 export { type AtWork, type HangNote, noteHang, unwatched, type WhileAtWork } from "./recovery/hangs.ts";
-export { NO_WATCHDOG, type Sweep, type Sweeper, type SweepSummary, startSweeper } from "./recovery/sweeper.ts";
-export { keepWorkerAlive, type WorkerLease } from "./recovery/worker-lease.ts";
+export { NO_WATCHDOG, type Sweeper, startSweeper } from "./recovery/sweeper.ts";
+export { keepWorkerAlive } from "./recovery/worker-lease.ts";
 export {
   createDoctorReads,
   type DoctorReads,
   type LivingKey,
-  type RoleRights,
   type ServerFacts,
   type UnclaimedCalls,
 } from "./store/doctor-reads.ts";
-export { FUNCTIONS_LEVEL, functionsAge, type InstalledFunctions } from "./store/functions-level.ts";
+export { FUNCTIONS_LEVEL, functionsAge } from "./store/functions-level.ts";
 export {
   checkSchema,
   MIGRATED_COPY,
   MIGRATIONS,
-  type MigrateOptions,
   type MigrateResult,
   migrate,
   outdatedBy,
@@ -83,19 +63,18 @@ export {
   storeIdOf,
   unusableFunctions,
 } from "./store/migrate.ts";
-export { isStorageError, type StorageCode, storageCodeOf } from "./store/storage-code.ts";
+export { isStorageError, storageCodeOf } from "./store/storage-code.ts";
 export { isReadOnly, probeWrite } from "./store/store-writes.ts";
 export { INVARIANTS, type Invariant, type VerifyReport, type Violation, verifyStore } from "./store/verify.ts";
 export { awaitTurnEnd, hasTurnEnded } from "./waiting/await-turn-end.ts";
 export { pause } from "./waiting/pause.ts";
 export { type Repetition, repeatEvery } from "./waiting/repeat-every.ts";
 export { shownTime } from "./waiting/shown-time.ts";
-export { type TurnBell, turnBell } from "./waiting/turn-bell.ts";
-export { type TurnWatch, watchTurn } from "./waiting/turn-watch.ts";
+export { watchTurn } from "./waiting/turn-watch.ts";
 export { askPatiently } from "./work/ask-patiently.ts";
 export { type CallLease, holdLease } from "./work/call-lease.ts";
 export { LATE_CODES } from "./work/refused-commands.ts";
-export { type PatientReport, reportPatiently } from "./work/report-patiently.ts";
+export { reportPatiently } from "./work/report-patiently.ts";
 export {
   type ClaimedCall,
   type CommandService,
@@ -104,10 +83,9 @@ export {
 } from "./work/serve-commands.ts";
 export {
   type CallEnd,
-  type CallPort,
   type WorkedCall,
   type WorkOnCallOptions,
   workOnCall,
 } from "./work/work-on-call.ts";
 export { WorkSlots } from "./work/work-slots.ts";
-export { listenForWork, type WorkRole, type WorkSourceOptions } from "./work/work-source.ts";
+export { listenForWork, type WorkSourceOptions } from "./work/work-source.ts";

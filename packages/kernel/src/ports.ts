@@ -7,6 +7,7 @@
 //       safe to repeat).
 //   P2. A `Bus` rings. It may lose, double, delay and reorder; nothing durable may depend on a delivery.
 //   P3. Time reaches the database as a parameter; a process's own clock only decides when to look again.
+//   P4. What is `retryable` is repeated in one place, the adapter: its `query` reports it only after a bounded number of tries.
 
 /** What went wrong, sorted by what the caller should do. SQLSTATEs are read in the adapters and nowhere else. */
 export type DatabaseErrorKind =
@@ -14,7 +15,7 @@ export type DatabaseErrorKind =
   | "connection_lost"
   /** The database cannot be reached or is shutting down: nothing was sent. Wait, then repeat. */
   | "unavailable"
-  /** Deadlock, serialization failure: nothing happened. Repeat at once. */
+  /** Deadlock, serialization failure: nothing happened, and repeating it did not help (P4). */
   | "retryable"
   /** Another session keeps a row locked for longer than a statement waits: nothing happened. Repeat without the row, or later. */
   | "locked"
@@ -63,7 +64,7 @@ export interface Database extends Statements {
   close(): Promise<void>;
 }
 
-export interface DatabaseCapabilities {
+interface DatabaseCapabilities {
   /** "pglite" or "postgres": for messages, never for an `if` around a query. */
   readonly engine: "pglite" | "postgres";
   /** How many hot batches may be in flight at once. One session can only ever do one. */

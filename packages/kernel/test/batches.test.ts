@@ -274,15 +274,25 @@ async function startChild(parent: { agent_turn_id: string }, batch_task_id: stri
 }
 
 describe("a task that was cut", () => {
-  it.each(["canceled", "failed", "timeout"])("as %s stays so when its child succeeds after that", async (status) => {
+  // The first end is written by the plain door, the others by the full one.
+  const ends = {
+    succeeds: (child: Started) => fx.finish(child),
+    fails: (child: Started) => fx.finish(child, "failed"),
+    "is stopped": ({ project_id, agent_turn_id }: Started) => fx.kernel.stopTurn({ project_id, agent_turn_id }),
+  };
+  const cuts = (["canceled", "failed", "timeout"] as const).flatMap((status) =>
+    (Object.keys(ends) as (keyof typeof ends)[]).map((end) => [status, end] as const),
+  );
+  it.each(cuts)("as %s stays so when its child %s after that", async (status, end) => {
     const { request, turn, tasks, batch_id } = await openBatch(1);
     await fx.kernel.openBatch(request);
     const batch_task_id = tasks[0] ?? "";
     const child = await startChild(turn, batch_task_id);
-    const cut = { project_id: PROJECT, batch_task_id, move: "settle", status } as const;
+    const error_detail = { code: "cut", message: "by its batch" };
+    const cut = { project_id: PROJECT, batch_task_id, move: "settle", status, error_detail } as const;
     expect(await fx.kernel.moveBatchTask(cut)).toMatchObject({ outcome: "accepted" });
-    expect(await fx.finish(child as Started)).toMatchObject({ outcome: "accepted" });
-    expect((await fx.kernel.reads.batch(PROJECT, batch_id))?.tasks).toMatchObject([{ status }]);
+    expect(await ends[end](child as Started)).toMatchObject({ outcome: "accepted" });
+    expect((await fx.kernel.reads.batch(PROJECT, batch_id))?.tasks).toMatchObject([{ status, error_detail }]);
   });
 });
 

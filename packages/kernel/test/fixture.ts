@@ -22,7 +22,7 @@ export const PROJECT = "p1";
 export const SUBJECT = "cg.v1r4.p1.public.cmd.tool.echo.run";
 
 /** Databases with the kernel's schema on the engine of this run. */
-export const kernelDatabases = () =>
+const kernelDatabases = () =>
   createTestDatabases({
     prepare: async (database) => void (await migrate(database)),
     digest: `kernel-${SCHEMA_DIGEST}`,

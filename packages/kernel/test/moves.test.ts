@@ -114,7 +114,7 @@ everyPair<HeadSubject>("head", {
         return;
       case "resume": {
         if ((await fx.headStatus(turn)) === "suspended") {
-          await fx.report(await fx.opened(turn as unknown as Suspended));
+          await fx.report(await fx.opened(turn as typeof turn & Suspended));
           await kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id });
         } else if ((await fx.headStatus(turn)) !== "dispatched") {
           await kernel.resume({ project_id: PROJECT, agent_id: turn.agent_id, worker_id: turn.worker_id });

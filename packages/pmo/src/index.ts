@@ -3,5 +3,4 @@
 //   startPmo   answers `cmd.sys.pmo.internal.*`, carries batches on, stops the children of stopped turns (any number of
 //              PMOs, no leader)
 
-export { INTERNAL_TOOL_NAMES, type InternalToolName } from "./internal-tools.ts";
 export { type Pmo, type PmoOptions, startPmo } from "./pmo.ts";

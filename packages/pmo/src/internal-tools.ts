@@ -8,10 +8,10 @@ import { provision } from "./delegation/provision.ts";
 import { askArguments, delegateArguments, launchArguments } from "./delegation/task-arguments.ts";
 import type { ToolAnswer } from "./tool-answer.ts";
 
-export type InternalToolKernel = ForkJoinKernel & Pick<Kernel, "reads">;
+type InternalToolKernel = ForkJoinKernel & Pick<Kernel, "reads">;
 type InternalTool = (kernel: InternalToolKernel, call: OpenedCall) => Promise<ToolAnswer>;
 
-export const INTERNAL_TOOLS = {
+const INTERNAL_TOOLS = {
   delegate_async: async (kernel, call) => await delegate(kernel, call, delegateArguments(call.arguments)),
   launch_principal: async (kernel, call) => await delegate(kernel, call, launchArguments(call.arguments)),
   ask_expert: async (kernel, call) => await delegate(kernel, call, askArguments(call.arguments)),

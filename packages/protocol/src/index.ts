@@ -3,11 +3,10 @@
 // Everything that two processes must agree on lives here, and every other package imports it.
 //
 //   A message arrives    parseToolCommand (commands), buildNatsIngressContext (the rest) → CGContext + clean payload
-//   A stored row         replayInboxRow → CGContext + payload
-//   A message leaves     ctx.subject(…), ctx.toNatsHeaders(…), buildCommandPayload
+//   A message leaves     formatSubject, turnHeaders or commandHeaders, buildCommandPayload
 //   JSON from outside    parseJson (text, bytes), gateJson (values); nothing else may look at it first
 //   A tool has answered  buildToolResultContent (coerces), validateToolResultContent (refuses), buildCallbackPayload
-//   Something failed     TesseraError and its classes by code; normalizeError and buildErrorResultFromException for strangers
+//   Something failed     TesseraError and its classes by code; normalizeError and buildErrorResultFromException for all others
 //   Something moves      HEAD_MOVES, INBOX_MOVES, WAIT_MOVES, CLAIM_MOVES, BATCH_MOVES, BATCH_TASK_MOVES
 //   How much, how long   limits.ts
 //
@@ -95,14 +94,12 @@ export {
   Conflict,
   type ErrorDetails,
   errorOf,
-  Internal,
   NotFound,
   PolicyDenied,
   ProtocolViolation,
   TesseraError,
   type TesseraErrorOptions,
   type TesseraErrorSubclassOptions,
-  ToolTimeout,
   UpstreamUnavailable,
 } from "./errors/errors.ts";
 export {
@@ -165,7 +162,6 @@ export {
   CRASHES_MAX,
   DEFERRALS_MAX,
   DESCRIPTION_BYTES_MAX,
-  DISPATCH_CANDIDATES_MAX,
   DOOR_ITEMS_MAX,
   DURABLE_CHARS_MAX,
   ENVELOPE_DEPTH_EXTRA,
@@ -216,10 +212,6 @@ export {
 export {
   CGContext,
   type CGContextInput,
-  type CGSysDict,
-  type LineageMeta,
-  type TracePatch,
-  type TurnRow,
 } from "./messages/context.ts";
 export {
   CONTROL_FIELDS,
@@ -242,31 +234,26 @@ export {
   type WakeupPayload,
 } from "./messages/event-payload.ts";
 export {
+  commandHeaders,
   getHeader,
   getIntegerHeader,
   HEADERS,
   type HeaderField,
   type HeaderName,
   type Headers,
-  MSG_TYPE_DEFAULT,
   normalizeHeaders,
   parseCanonicalInteger,
   requireHeader,
   SECRET_HEADERS,
-  SENDER_DEFAULT,
+  type TurnIdentity,
+  turnHeaders,
   withoutSecretHeaders,
 } from "./messages/headers.ts";
 export { buildNatsIngressContext, type Ingress } from "./messages/ingress.ts";
 export {
-  DEPTH_POLICIES,
-  type DepthPolicy,
-  isDepthExceeded,
   parseRecursionDepth,
   requireDepthAllowed,
-  requireSameDepth,
-  spawnedDepth,
 } from "./messages/recursion-depth.ts";
-export { type InboxRow, replayInboxRow } from "./messages/replay.ts";
 export {
   batchDurable,
   durableOfProject,
@@ -298,7 +285,6 @@ export {
   subjectFamily,
 } from "./messages/subject.ts";
 export {
-  isRenderedFrom,
   parseTargetSubject,
   renderTargetSubject,
   TARGET_SUBJECT_PLACEHOLDERS,
@@ -311,13 +297,13 @@ export {
   childTraceparent,
   formatTraceparent,
   isTraceparent,
-  newTraceparent,
   normalizeTraceId,
   parseTraceparent,
   type ResolvedTrace,
   resolveTrace,
   type TraceContext,
   type TraceIds,
+  traceparentOf,
 } from "./messages/trace-context.ts";
 export { normalizeTransport, type Transport, type TransportInput } from "./messages/transport.ts";
 export {

@@ -99,7 +99,6 @@ export const BATCH_ITEMS_MAX = 64;
 /** What a function of the kernel takes at most, whoever calls it; one item more is refused. */
 export const DOOR_ITEMS_MAX = 4 * BATCH_ITEMS_MAX;
 export const INBOX_ROWS_PER_CLAIM_MAX = 20;
-export const DISPATCH_CANDIDATES_MAX = 5;
 
 // ── Batches of child turns (fork_join) ──────────────────────────────────────────────────────────────────────────────
 export const FORK_JOIN_DEADLINE_MS = 900_000;

@@ -37,10 +37,12 @@ test("subjects have this form and these families", () => {
   expect(protocol.SUBJECT_VERSIONS).toEqual(["v1r3", "v1r4"]);
   expect(protocol.SUBJECT_CATEGORIES).toEqual(["cmd", "evt", "str"]);
   expect(protocol.SUBJECT_COMPONENTS).toEqual(["agent", "sys", "user", "tool"]);
-  const ctx = new protocol.CGContext({ project_id: "p1", agent_id: "a1", channel_id: "c1" });
-  expect(ctx.subject("cmd", "tool", "search", "query")).toBe("cg.v1r4.p1.c1.cmd.tool.search.query");
-  expect(ctx.subject("cmd", "agent", "worker_generic", "wakeup")).toBe("cg.v1r4.p1.c1.cmd.agent.worker_generic.wakeup");
-  expect(ctx.subject("cmd", "sys", "pmo", "internal.fork_join")).toBe("cg.v1r4.p1.c1.cmd.sys.pmo.internal.fork_join");
+  const of = { project_id: "p1", channel_id: "c1", category: "cmd" } as const;
+  const subject = (component: protocol.SubjectComponent, target: string, suffix: string) =>
+    protocol.formatSubject({ ...of, component, target, suffix });
+  expect(subject("tool", "search", "query")).toBe("cg.v1r4.p1.c1.cmd.tool.search.query");
+  expect(subject("agent", "worker_generic", "wakeup")).toBe("cg.v1r4.p1.c1.cmd.agent.worker_generic.wakeup");
+  expect(subject("sys", "pmo", "internal.fork_join")).toBe("cg.v1r4.p1.c1.cmd.sys.pmo.internal.fork_join");
   expect(protocol.targetSubjectFor("search", "query")).toBe("cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.query");
   expect(protocol.SUBJECT_FAMILIES).toEqual({
     agent_wakeup: "cg.*.*.*.cmd.agent.*.wakeup",
@@ -124,7 +126,6 @@ test("statuses and small lists are these", () => {
   expect(protocol.TOOL_EFFECTS).toEqual(["read", "idempotent", "once"]);
   expect(protocol.TOOL_EFFECT_DEFAULT).toBe("once");
   expect(protocol.TOOL_PLACEMENTS).toEqual(["inline", "isolated", "service", "edge"]);
-  expect(protocol.DEPTH_POLICIES).toEqual(["descend", "peer", "root"]);
 });
 
 test("states and moves are these", () => {
@@ -266,7 +267,6 @@ test("limits are these", () => {
     BATCH_ITEMS_MAX: 64,
     DOOR_ITEMS_MAX: 256,
     INBOX_ROWS_PER_CLAIM_MAX: 20,
-    DISPATCH_CANDIDATES_MAX: 5,
     FORK_JOIN_DEADLINE_MS: 900000,
     BATCH_DISPATCH_ATTEMPTS_MAX: 5,
     BATCH_DISPATCH_DELAY_FIRST_MS: 2000,

@@ -17,6 +17,8 @@
 //
 // Every failure to open or use a store is a TesseraError (store-error.ts); drivers' own errors do not leave this package.
 
+import "./node-version.ts";
+
 export {
   agentIdOf,
   defineAgent,

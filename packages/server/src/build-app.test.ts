@@ -13,6 +13,7 @@ function app(routes: readonly RouteSpec[] = []) {
     access: {
       admitAddress: () => undefined,
       admit: async () => ({ key_id: "k", role: "admin", project_id: null, targets: [] }),
+      admitBody: () => undefined,
       isStillGood: async () => true,
     },
     hosts: createHostGuard("127.0.0.1"),

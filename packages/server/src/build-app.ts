@@ -84,7 +84,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
   });
   app.server.maxConnections = limits.connectionsMax;
   const connections = watchConnections(app.server, { clock, addresses, limits });
-  app.addHook("onClose", async () => connections.close());
+  app.addHook("preClose", async () => connections.close()); // before the server waits for its connections
   // Node would answer an Expect that it does not know with an empty 417. It may be passed over (RFC 9110, 10.1.1).
   app.server.on("checkExpectation", (request, response) => app.server.emit("request", request, response));
   app.removeAllContentTypeParsers();
@@ -161,9 +161,14 @@ export function buildApp(world: AppWorld): FastifyInstance {
     return sendProblem(notThere(methods), request, reply);
   });
 
+  /** Nobody has a body: routes without a key read none. */
+  const admitBody = ({ identity }: FastifyRequest, { byteLength }: Buffer) => {
+    if (identity !== null) access.admitBody(identity, byteLength);
+  };
   app.register(async (scope) => {
     scope.addContentTypeParser(JSON_TYPE, { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
       if (body.byteLength === 0) return undefined;
+      admitBody(request, body);
       const depthMax = request.routeOptions.config.spec?.jsonDepthMax;
       return parseJson(body, { bytesMax: limits.bodyBytesMax, depthMax });
     });
@@ -174,11 +179,15 @@ export function buildApp(world: AppWorld): FastifyInstance {
     scope.addContentTypeParser(
       [...YAML_TYPES],
       asBuffer,
-      async (_request: FastifyRequest, bytes: Buffer): Promise<Upload> => ({ bytes }),
+      async (request: FastifyRequest, bytes: Buffer): Promise<Upload> => {
+        admitBody(request, bytes);
+        return { bytes };
+      },
     );
-    scope.addContentTypeParser(FORM_TYPE, asBuffer, (request: FastifyRequest, body: Buffer) =>
-      readForm(body, request.headers["content-type"] ?? ""),
-    );
+    scope.addContentTypeParser(FORM_TYPE, asBuffer, async (request: FastifyRequest, body: Buffer) => {
+      admitBody(request, body);
+      return readForm(body, request.headers["content-type"] ?? "");
+    });
     for (const spec of world.routes) if (spec.body === "upload") register(scope, spec, world);
   });
   return app;

@@ -120,14 +120,14 @@ export interface ToolCalls {
 }
 
 /** Tool calls from a user interface, of agents of the UI worker. */
-export interface UiActions {
+interface UiActions {
   /** Throws a TesseraError with the code of the acknowledgement when the action is refused, or its agent is busy. */
   request(order: UiActionOrder): Promise<{ readonly agent_turn_id: string; readonly isNew: boolean }>;
   /** The last acknowledgement of an action whose turn has ended. */
   ackOf(turn: Row): Promise<object>;
 }
 
-export interface UiActionOrder extends InboundTrace {
+interface UiActionOrder extends InboundTrace {
   readonly project_id: string;
   readonly channel_id: string;
   readonly agent_id: string;

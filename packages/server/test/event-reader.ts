@@ -2,7 +2,7 @@
 
 import type { Server } from "../src/index.ts";
 
-export interface ReadEvent {
+interface ReadEvent {
   readonly id: string;
   readonly event: string;
   // biome-ignore lint/suspicious/noExplicitAny: read field by field by the test that expects it

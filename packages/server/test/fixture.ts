@@ -25,14 +25,18 @@ export const OTHER = "p2";
 export const SUBJECT = "cg.v1r4.p1.public.cmd.tool.echo.run";
 export const V1R3_SUBJECT = "cg.v1r3.p1.public.cmd.tool.echo.run";
 
-export const toolDocuments: ToolDocuments = {
+const toolDocuments: ToolDocuments = {
   parse: (bytes, source) => parseToolUpload(bytes, source),
   isReservedName: isReservedToolName,
 };
 
 /** Buckets that no test of something else can empty. */
 const WIDE = { perSecond: 1, burst: 1_000_000 };
-const wideLimits = { address: WIDE, key: WIDE, reportsPerKey: WIDE, heartbeatsPerCall: WIDE };
+const WIDE_BYTES = { perSecond: 1, burst: 1_000_000_000 };
+const wideLimits = {
+  ...{ address: WIDE, key: WIDE, reportsPerKey: WIDE, heartbeatsPerCall: WIDE },
+  ...{ bodyBytesPerKey: WIDE_BYTES, bodyBytesPerProject: WIDE_BYTES },
+};
 
 export interface Answer {
   readonly status: number;

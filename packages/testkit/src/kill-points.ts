@@ -35,7 +35,7 @@ export function parseKillOrder(order: string): { name: KillPoint; passing: numbe
   return { name, passing };
 }
 
-export interface HeldPoint {
+interface HeldPoint {
   /** Lets the code path go on. */
   release(): void;
 }

@@ -10,7 +10,7 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 
-export type Direction = "to-server" | "to-client";
+type Direction = "to-server" | "to-client";
 
 export type ProxyFault =
   | { readonly kind: "pass" }
@@ -25,7 +25,7 @@ export type ProxyFault =
   /** New connections are reset; open ones go on. */
   | { readonly kind: "refuse" };
 
-export interface ProxyCounters {
+interface ProxyCounters {
   accepted: number;
   refused: number;
   cut: number;

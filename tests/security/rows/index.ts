@@ -7,7 +7,7 @@ import type { Row } from "./row.ts";
 import { CARD_ROWS, REPORT_ROWS, TOOL_ROWS } from "./work.ts";
 import { YAML_ROWS } from "./yaml.ts";
 
-export { CONDITIONAL, conditionOf, FILES, type FileName, type Row, type Shown } from "./row.ts";
+export { CONDITIONAL, conditionOf, FILES, type FileName, type Row } from "./row.ts";
 
 export interface Boundary {
   readonly letter: string;

@@ -35,7 +35,7 @@ export function conditionOf(file: FileName, title: string): string | null {
 }
 
 /** A file, the title of a test or of a row of its table, and words that stand in that test: the input, the answer. */
-export type Shown = readonly [file: FileName, title: string, ...says: readonly [string, ...string[]]];
+type Shown = readonly [file: FileName, title: string, ...says: readonly [string, ...string[]]];
 
 export interface Row {
   readonly id: string;

@@ -1,4 +1,4 @@
-// The mind of a turn that is one tool call: it wants the call that the turn holds, and ends with its result.
+// Drives a turn that is one tool call: it makes the call that the turn holds, and ends with its result.
 //
 //   M1. A turn in an agent's name (tool-call-request.ts, Q4) may call the internal tool it asks for and nothing else; any
 //       other turn may call the project's tools and no internal one.
@@ -6,20 +6,18 @@
 
 import type { JsonObject } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
-import type { Mind, Turn } from "../loop/world.ts";
-import type { AgentProfile } from "../profile.ts";
+import { callOf, drivenProfile, type TurnDriver } from "../loop/turn-driver.ts";
+import type { Turn } from "../loop/worker-context.ts";
+import { TOOL_CALLER_TARGET } from "../profile.ts";
 
-export const TOOL_CALLER_TARGET = "tool_caller";
-
-export const ONE_CALL: Mind = {
+export const ONE_CALL: TurnDriver = {
   profileOf(turn) {
     const { name } = wantedOf(turn);
     return isInAnothersName(turn) ? { ...PROFILE, allowed_tools: [], allowed_internal_tools: [name] } : PROFILE; // M1
   },
-  think(turn) {
+  decide(turn) {
     const { name, arguments: given } = wantedOf(turn);
-    const tool_calls = [{ name, arguments: given }];
-    return { text: "", tool_calls, finish_reason: "tool_calls", provider: "none", model: "none" };
+    return callOf({ name, arguments: given });
   },
   endOf({ results }) {
     const content = results[0]?.content;
@@ -29,23 +27,7 @@ export const ONE_CALL: Mind = {
   },
 };
 
-const PROFILE: AgentProfile = {
-  schema_version: 1,
-  name: TOOL_CALLER_TARGET,
-  description: "",
-  worker_target: TOOL_CALLER_TARGET,
-  tags: [],
-  model: { provider: "none", model: "none" },
-  system_prompt: "",
-  allowed_tools: null,
-  allowed_internal_tools: [],
-  must_end_with: [],
-  required_tools: [],
-  delegation_policy: null,
-  max_steps: 1,
-  extensions: [],
-  swarm: null,
-};
+const PROFILE = drivenProfile(TOOL_CALLER_TARGET);
 
 function wantedOf({ runtime_config }: Turn): { readonly name: string; readonly arguments: unknown } {
   const wanted = isJsonObject(runtime_config) ? runtime_config.tool_call : null;

@@ -13,7 +13,7 @@ import type { EnqueueOutcome, Ids, JsonObject, Kernel } from "@tessera/kernel";
 import { type AfterExecution, type ErrorCode, errorOf, gateJson } from "@tessera/protocol";
 import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
 import { enqueueRootTurn } from "../deploy/enqueue-root-turn.ts";
-import { TOOL_CALLER_TARGET } from "./one-call.ts";
+import { TOOL_CALLER_TARGET } from "../profile.ts";
 
 export interface ToolCallRequest {
   readonly project_id: string;

@@ -6,11 +6,13 @@
 //       same name is other code.
 
 import { startAgentWorker } from "../loop/agent-worker.ts";
-import type { AgentWorkerOptions } from "../loop/world.ts";
-import { ONE_CALL, TOOL_CALLER_TARGET } from "./one-call.ts";
+import { NO_MODELS } from "../loop/turn-driver.ts";
+import type { AgentWorkerOptions } from "../loop/worker-context.ts";
+import { TOOL_CALLER_TARGET } from "../profile.ts";
+import { ONE_CALL } from "./one-call.ts";
 import { type RequestedCall, requestToolCall, type ToolCallRequest } from "./tool-call-request.ts";
 
-export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "mind" | "workerTargets" | "extensions">;
+export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "driver" | "workerTargets" | "extensions">;
 
 /** Works on calls that people and programs asked for by hand. */
 export interface ToolCaller {
@@ -24,8 +26,8 @@ export interface ToolCaller {
 /** Begins to work on turns that are one tool call each. */
 export async function startToolCaller(options: ToolCallerOptions): Promise<ToolCaller> {
   const { kernel, ids } = options;
-  const models = { call: () => Promise.reject(new Error("a tool caller has no model")) };
-  const worker = await startAgentWorker({ ...options, models, mind: ONE_CALL, workerTargets: [TOOL_CALLER_TARGET] });
+  const turns = { models: NO_MODELS, driver: ONE_CALL, workerTargets: [TOOL_CALLER_TARGET] };
+  const worker = await startAgentWorker({ ...options, ...turns });
   return {
     counts: worker.counts,
     stop: (given) => worker.stop(given),

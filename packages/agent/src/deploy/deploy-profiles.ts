@@ -15,13 +15,13 @@ import { agentIdOf } from "../instance.ts";
 import type { AgentProfile } from "../profile.ts";
 import { instanceOf } from "../runtime/instances.ts";
 
-export interface DeployedProfile {
+interface DeployedProfile {
   readonly name: string;
   readonly profile_box_id: string;
   readonly outcome: "new" | "changed" | "unchanged";
 }
 
-export interface MovedInstance {
+interface MovedInstance {
   readonly agent_id: string;
   readonly agent_name: string;
   readonly from: string | null;

@@ -59,13 +59,13 @@ export interface ExtensionModule {
   readonly onError?: OnError;
 }
 
-export interface LayerContexts {
+interface LayerContexts {
   readonly turn: TurnContext;
   readonly step: StepContext;
   readonly toolCall: ToolCallContext;
 }
 
-export type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unknown;
+type LayerFunction<T extends LayerType> = (ctx: LayerContexts[T]) => unknown;
 
 /** What an extension is given to register itself with. */
 export interface ExtensionApi {
@@ -144,14 +144,15 @@ export interface RuntimeInfo {
     readonly instanceKey: string;
     readonly eventMetadata?: JsonObject;
   };
-  /** Absent where no agent asked for the turn. */
+  /** Absent where no agent asked for the turn, as for one that an answer began. */
   readonly call?: {
     readonly callerAgent: string;
     readonly callerInstanceKey: string;
     readonly callerTurnId: string;
     readonly callSource: "agent";
-    /** `agent@instance` of the caller; who called it in turn is in the turns of the trace. */
+    /** `agent@instance` of the callers, who asked for the turn last. */
     readonly callStack: readonly string[];
+    /** What the caller named the request by; where it named none, the call that waits for the answer. */
     readonly replyTo?: { readonly target: string; readonly correlationId: string };
   };
 }
@@ -322,7 +323,7 @@ export interface ToolCallContext extends LayerContext {
 /** A result as layers see it: frozen. To change it, return another one. */
 export type LayeredResult = ToolCallResult | PendingResult;
 
-export interface PendingResult {
+interface PendingResult {
   readonly toolCallId: string;
   readonly toolName: string;
   readonly status: "pending";

@@ -5,7 +5,7 @@
 //       run again starts nothing twice.
 
 import { shownTime } from "@tessera/kernel";
-import type { JsonObject, JsonValue } from "@tessera/protocol";
+import { isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";
 import type { AgentEvent, AgentToolRuntime } from "@tessera/tool";
 import { ownApi } from "@tessera/tool/run";
 import type { InstanceMetadata } from "../instance.ts";
@@ -13,13 +13,19 @@ import type { TurnSession } from "../loop/turn-session.ts";
 import { AWAITED } from "../runtime/awaited-turn.ts";
 import type { AgentsApi, RuntimeInfo } from "./api.ts";
 
-/** What all layers of a stretch are told of the turn. `parent`: who asked for it, if an agent did. */
-export function runtimeOf(session: TurnSession, bundleRoot: string, parent: InstanceMetadata | null): RuntimeInfo {
+/** What all layers of a stretch are told of the turn. `callers`: the agents behind it, who asked for it last. */
+export function runtimeOf(
+  session: TurnSession,
+  bundleRoot: string,
+  inputEvent: AgentEvent,
+  callers: readonly InstanceMetadata[],
+): RuntimeInfo {
   const { agentName, instanceKey, turn, profile } = session;
   const swarmName = profile.swarm?.name ?? "";
   const agents = profile.swarm?.agents ?? [agentName];
   const available = [...agents].toSorted();
-  const { id, type, createdAt, source, metadata } = inputEventOf(session, parent);
+  const { id, type, createdAt, source, metadata } = inputEvent;
+  const call = isForAnswer(session) ? null : callOf(turn, callers);
   return {
     agent: { name: agentName, instanceKey, bundleRoot, prompt: { system: profile.system_prompt } },
     swarm: {
@@ -34,51 +40,79 @@ export function runtimeOf(session: TurnSession, bundleRoot: string, parent: Inst
       createdAt: createdAt.toISOString(),
       ...(metadata === undefined ? {} : { eventMetadata: metadata }),
     },
-    ...(parent === null ? {} : { call: callOf(turn, parent) }),
+    ...(call === null ? {} : { call }),
   };
 }
 
 function callOf(
-  { parent_agent_turn_id, metadata }: TurnSession["turn"],
-  parent: InstanceMetadata,
-): NonNullable<RuntimeInfo["call"]> {
-  const { agent_name: callerAgent, instance_key: callerInstanceKey } = parent;
+  turn: TurnSession["turn"],
+  callers: readonly InstanceMetadata[],
+): NonNullable<RuntimeInfo["call"]> | null {
+  const caller = callers.at(-1);
+  if (caller === undefined) return null;
+  const { agent_name: callerAgent, instance_key: callerInstanceKey } = caller;
+  const replyTo = replyToOf(turn) ?? awaitedBy(turn, callerAgent);
+  return {
+    ...{ callerAgent, callerInstanceKey, callerTurnId: turn.parent_agent_turn_id ?? "", callSource: "agent" },
+    callStack: [...new Set(callers.map(({ agent_name, instance_key }) => `${agent_name}@${instance_key}`))],
+    ...(replyTo === null ? {} : { replyTo }),
+  };
+}
+
+type ReplyTo = NonNullable<AgentEvent["replyTo"]>;
+
+/** As the caller named its request (agent-runtime.ts, R9). */
+function replyToOf({ metadata }: TurnSession["turn"]): ReplyTo | null {
+  const { reply_target: target, reply_correlation_id: correlationId } = metadata ?? {};
+  return typeof target === "string" && typeof correlationId === "string" ? { target, correlationId } : null;
+}
+
+function awaitedBy({ metadata }: TurnSession["turn"], target: string): ReplyTo | null {
   const correlationId = metadata?.tool_call_id;
   const isAwaited = metadata?.[AWAITED] !== false && typeof correlationId === "string";
-  return {
-    ...{ callerAgent, callerInstanceKey, callerTurnId: parent_agent_turn_id ?? "", callSource: "agent" },
-    callStack: [`${callerAgent}@${callerInstanceKey}`],
-    ...(isAwaited ? { replyTo: { target: callerAgent, correlationId } } : {}),
-  };
+  return isAwaited ? { target, correlationId } : null;
 }
 
 export function identityOf({ agentName, instanceKey, turn }: TurnSession, runtime: RuntimeInfo) {
   return { agentName, instanceKey, turnId: turn.agent_turn_id, traceId: turn.trace_id, runtime };
 }
 
-/** What the turn was asked to do. */
-export function inputEventOf({ context, turn, instanceKey }: TurnSession, parent: InstanceMetadata | null): AgentEvent {
-  const card = context.findLast((each) => each.type === "task.instruction" || each.type === "agent.answer");
-  const { event_id, event_type, event } = card?.metadata ?? {};
+/** What the turn was asked to do. An answer that was not waited for is from the agent that gives it, not from the one that asked. */
+export function inputEventOf(session: TurnSession, callers: readonly InstanceMetadata[]): AgentEvent {
+  const { turn, instanceKey } = session;
+  const card = inputCardOf(session);
+  const { event_id, event_type, event, agent_name } = card?.metadata ?? {};
   const isAgent = turn.parent_agent_id !== null;
+  const answering = isForAnswer(session) && typeof agent_name === "string" ? agent_name : null;
+  const said = answering === null ? card?.content : card?.content.data;
+  const replyTo = replyToOf(turn);
   return {
     id: typeof event_id === "string" ? event_id : (card?.card_id ?? turn.agent_turn_id),
     type: typeof event_type === "string" ? event_type : "input",
     createdAt: new Date(card?.created_at ?? 0),
     source: {
       kind: isAgent ? "agent" : "connector",
-      name: parent?.agent_name ?? turn.parent_agent_id ?? card?.author_id ?? "",
+      name: answering ?? callers.at(-1)?.agent_name ?? turn.parent_agent_id ?? card?.author_id ?? "",
     },
     traceId: turn.trace_id,
     instanceKey,
-    ...(typeof card?.content.text === "string" ? { input: card.content.text } : {}),
-    ...(typeof event === "object" && event !== null && !Array.isArray(event) ? { metadata: event as JsonObject } : {}),
+    ...(isJsonObject(said) && typeof said.text === "string" ? { input: said.text } : {}),
+    ...(isJsonObject(event) ? { metadata: event } : {}),
+    ...(replyTo === null ? {} : { replyTo }),
   };
+}
+
+function inputCardOf({ context }: TurnSession) {
+  return context.findLast(({ type }) => type === "task.instruction" || type === "agent.answer");
+}
+
+function isForAnswer(session: TurnSession): boolean {
+  return inputCardOf(session)?.type === "agent.answer";
 }
 
 /** `place`: the turn, or a step of it. */
 export function agentsOf(session: TurnSession, place: string, extension: string): AgentsApi {
-  const { world, turn, signal } = session;
+  const { worker, turn, signal } = session;
   const { project_id, channel_id, agent_id, agent_turn_id, trace_id } = turn;
   const step_id = turn.step_id ?? agent_turn_id;
   const operation = `${agent_turn_id}/${place}/${extension}`; // C2
@@ -86,7 +120,7 @@ export function agentsOf(session: TurnSession, place: string, extension: string)
   let runtime: AgentToolRuntime | null = null;
   let count = 0;
   const opened = () => {
-    runtime ??= world.runtimeFor(caller, signal);
+    runtime ??= worker.runtimeFor(caller, signal);
     return runtime;
   };
   const eventOf = (said: { input?: string; instanceKey?: string; metadata?: JsonObject }): AgentEvent => {
@@ -95,7 +129,7 @@ export function agentsOf(session: TurnSession, place: string, extension: string)
     return {
       id: `${operation}/${count}`,
       type: "extension",
-      createdAt: shownTime(world.clock),
+      createdAt: shownTime(worker.clock),
       source: { kind: "agent", name: session.agentName },
       traceId: trace_id,
       ...(input === undefined ? {} : { input }),

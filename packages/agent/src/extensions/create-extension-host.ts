@@ -15,10 +15,10 @@ import { errorOf, type JsonValue } from "@tessera/protocol";
 import { type ForeignCode, stackOf } from "@tessera/tool/run";
 import type { TurnSession } from "../loop/turn-session.ts";
 import type { AgentProfile } from "../profile.ts";
-import { instanceOf } from "../runtime/instances.ts";
+import { callersOf } from "../runtime/callers.ts";
 import type { ExtensionLogEntry, ExtensionModule, OnError } from "./api.ts";
 import { BUILTIN_EXTENSIONS } from "./builtin/index.ts";
-import { runtimeOf } from "./contexts.ts";
+import { inputEventOf, runtimeOf } from "./contexts.ts";
 import { createEvents } from "./events.ts";
 import { type ExtensionHost, missingExtension } from "./extension-host.ts";
 import { createExtensionLog } from "./extension-logger.ts";
@@ -132,12 +132,11 @@ export function createExtensionHost(options: ExtensionHostOptions): ExtensionHos
     const layers = used.flatMap(({ registration, onError }) =>
       registration.layers.map((layer) => (onError === undefined ? layer : { ...layer, onError })),
     );
-    const { project_id, parent_agent_id } = session.turn;
-    const parent = parent_agent_id === null ? null : await kernel.reads.agent(project_id, parent_agent_id);
-    const asked = parent === null ? null : instanceOf(parent);
+    const callers = await callersOf(kernel, session.turn);
+    const inputEvent = inputEventOf(session, callers);
     return {
-      ...{ layers, onFault, foreignOf, onWarning },
-      runtime: runtimeOf(session, options.bundleRoot ?? "", asked),
+      ...{ layers, onFault, foreignOf, onWarning, inputEvent },
+      runtime: runtimeOf(session, options.bundleRoot ?? "", inputEvent, callers),
       messages: createMessageEvents(session, onWarning),
       conversation: conversationOf(session, messagesOf(session), session.cards.length),
     };

@@ -5,7 +5,7 @@
 
 import { type ForeignCode, runForeign } from "@tessera/tool/run";
 
-export interface Listener {
+interface Listener {
   readonly extension: string;
   readonly handle: (...payload: unknown[]) => unknown;
 }

@@ -4,7 +4,7 @@
 //       `onError: skip` is left out. A failure of what it wraps is the turn's failure, whatever the extension makes of it.
 //   X2. A process without extensions runs no turn of a profile that lists one (`requireNone`): it would run unguarded.
 
-import { errorOf, type ToolResultContent } from "@tessera/protocol";
+import { buildErrorResultFromException, errorOf, type JsonObject, type ToolResultContent } from "@tessera/protocol";
 import type { RegisteredTool, RunFailure, ToolDefinition, ToolInvocation } from "@tessera/tool";
 import type { CallRequest, PlannedCall } from "@tessera/tool/catalog";
 import type { LocalCallOrder } from "@tessera/tool/run";
@@ -58,4 +58,19 @@ export function missingExtension(agent: string, extension: string): Error {
   return errorOf("E_EXT_LOAD", `agent ${agent} lists the extension ${extension}, which this process does not have`, {
     details: { extension },
   });
+}
+
+/** The tool was not started this time. What an earlier attempt of it did, whose worker was lost, is not known. */
+export function refusedByLayer(
+  { effect, attempt }: Pick<LocalCallOrder, "effect" | "attempt">,
+  message: string,
+  details: JsonObject,
+): ToolResultContent {
+  const isUnknown = attempt > 1 && effect === "once";
+  const error = isUnknown
+    ? errorOf("outcome_unknown", `${message} again, and whether its earlier attempt took effect is not known`, {
+        details,
+      })
+    : errorOf("extension_failed", message, { details: { ...details, has_run: false } });
+  return { ...buildErrorResultFromException(error), after_execution: "suspend" };
 }

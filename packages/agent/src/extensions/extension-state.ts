@@ -15,7 +15,7 @@ export interface ExtensionState {
   set(extension: string, value: unknown): Promise<void>;
 }
 
-export const STATE_KEY = "extensions";
+const STATE_KEY = "extensions";
 const STATE_BYTES_MAX = 64 * 1024;
 
 export async function openState(

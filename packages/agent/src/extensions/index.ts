@@ -22,5 +22,3 @@ export type {
   TurnContext,
   TurnResult,
 } from "./api.ts";
-export { createExtensionHost, type ExtensionHostOptions } from "./create-extension-host.ts";
-export type { ExtensionHost } from "./extension-host.ts";

@@ -140,6 +140,25 @@ describe("an event", () => {
     for (const warning of fx.warnings) expect(warning).toMatch(/^the extension guard: a message event was not kept: /);
   });
 
+  it("that comes when its turn is over is refused and told, and is in no later turn", async () => {
+    fx.script = () => ({ text: "ok" });
+    const codes: unknown[] = [];
+    let late = async () => {};
+    const dawdles = onTurn(async (ctx) => {
+      await late();
+      late = () =>
+        ctx.emitMessageEvent(append(`after ${ctx.inputEvent.input}`)).catch(({ code }) => void codes.push(code));
+      return ctx.next();
+    });
+    const ids = await turnsWith(dawdles, ["first", "second"]);
+    expect(codes).toEqual(["conflict"]);
+    expect(fx.warnings).toEqual([
+      "the extension guard: a message event was not kept: conflict: the layers of its turn are over",
+    ]);
+    expect(sent()[1]).toEqual(["user: first", "assistant: ok", "user: second"]);
+    for (const id of ids) expect(await eventsIn(id)).toEqual([]);
+  });
+
   it("with a target that is not there is recorded and told, and changes nothing", async () => {
     const mistaken = onStep(async (ctx) => {
       await ctx.emitMessageEvent({ type: "remove", targetId: "card_gone" });

@@ -11,6 +11,7 @@
 //   E5. A failure is told by the extension's name and rejects the promise; if nobody looks at that, nothing happens. What could not
 //       be written although it should have been fails the stretch, because the conversation here is ahead of the store.
 //   E6. A target that is not there: the event is recorded with E_MESSAGE_TARGET_NOT_FOUND and changes nothing.
+//   E7. An event that comes when the layers of the turn are over (from a timer, say) is refused, and told like any other mistake.
 
 import { createHash } from "node:crypto";
 import { type CardDocument, type CardDraft, shownTime } from "@tessera/kernel";
@@ -30,6 +31,8 @@ export interface MessageEvents {
   at(place: string): (extension: string, event: unknown) => Promise<void>;
   /** Resolves when everything that was emitted is written, or told (E1). */
   flush(): Promise<void>;
+  /** E7 */
+  close(): void;
   /** E3 */
   whileAtWork<T>(work: () => Promise<T>): Promise<T>;
   /** E4. `onKept` is told when the card is written. */
@@ -49,7 +52,7 @@ const MESSAGE_BYTES_MAX = 512 * 1_024;
 const ID_CHARS_MAX = 256;
 
 export function createMessageEvents(session: TurnSession, onWarning: (warning: string) => void): MessageEvents {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   const counts = new Map<string, number>();
   const known = new Set(session.cards.map((card) => card.card_id));
   /** Emitted while the step was at work (E3). */
@@ -59,6 +62,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
   let writing: Promise<void> | null = null;
   let held: { readonly thought: CardDraft; readonly onKept: () => void } | null = null;
   let broken: unknown = null;
+  let isClosed = false;
 
   function emit(place: string, extension: string, event: unknown): Promise<void> {
     const done = Promise.withResolvers<void>();
@@ -68,6 +72,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     counts.set(key, count + 1);
     const card_id = cardIdOf(turn.agent_turn_id, place, extension, count); // E2
     const take = () => {
+      if (isClosed) return done.reject(errorOf("conflict", "the layers of its turn are over")); // E7
       if (known.has(card_id)) return done.resolve();
       try {
         const stored = readEvent(event);
@@ -98,7 +103,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
     const cards = some.map(({ card: { card_id, type, content, metadata } }) => ({ card_id, type, content, metadata }));
     try {
       const written = thought === null ? cards : [thought.thought, ...cards];
-      const outcome = await world.kernel.appendCards({ ...turn, cards: written as CardDraft[] });
+      const outcome = await worker.kernel.appendCards({ ...turn, cards: written as CardDraft[] });
       if (outcome.outcome === "rejected") throw errorOf(outcome.code, "the turn takes no messages now");
       thought?.onKept();
       for (const { done } of some) done.resolve();
@@ -140,7 +145,7 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
       ...card,
       ...{ project_id, author_id, tool_calls: null, tool_call_id: null },
       metadata: { ...card.metadata, ...(step_id === undefined ? {} : { step_id }), agent_turn_id, trace_id },
-      created_at: shownTime(world.clock).toISOString(),
+      created_at: shownTime(worker.clock).toISOString(),
     } as CardDocument;
   }
 
@@ -153,6 +158,9 @@ export function createMessageEvents(session: TurnSession, onWarning: (warning: s
       }
       await writing;
       if (broken !== null) throw broken; // E5
+    },
+    close() {
+      isClosed = true;
     },
     async whileAtWork(work) {
       atWork += 1;

@@ -47,14 +47,14 @@ const ON_ERROR: readonly OnError[] = ["fail", "skip"];
 export async function registerExtension(
   module: ExtensionModule,
   config: JsonValue,
-  world: RegistrationWorld,
+  worker: RegistrationWorld,
 ): Promise<Registration> {
   const { name } = module;
   const layers: Layer[] = [];
   const tools = new Map<string, RegisteredTool>();
   const listens: (() => void)[] = [];
   const state = () => {
-    const current = world.currentState();
+    const current = worker.currentState();
     if (current === undefined) throw errorOf("conflict", "api.state is there only while a turn runs");
     return current;
   };
@@ -76,7 +76,7 @@ export async function registerExtension(
       register(item, handler) {
         const { source: _, ...spec } = item;
         const tool = defineTool({ ...spec, handler: handler as ToolHandler }); // G2
-        const owner = tools.has(tool.name) ? name : world.ownerOf(tool.name);
+        const owner = tools.has(tool.name) ? name : worker.ownerOf(tool.name);
         if (owner !== undefined) {
           throw errorOf("conflict", `tool ${tool.name} is registered already, by extension ${owner}`);
         }
@@ -89,18 +89,18 @@ export async function registerExtension(
     }),
     events: ownApi({
       on(event: string, handler: (...payload: unknown[]) => unknown) {
-        const off = world.events.on(event, { extension: name, handle: handler });
+        const off = worker.events.on(event, { extension: name, handle: handler });
         listens.push(off);
         return off;
       },
-      emit: (event: string, ...payload: unknown[]) => world.events.emit(event, payload),
+      emit: (event: string, ...payload: unknown[]) => worker.events.emit(event, payload),
     }),
-    logger: followingLogger(() => world.currentLog(name)),
+    logger: followingLogger(() => worker.currentLog(name)),
   };
   try {
     await inTime(
-      runForeign(world.foreignOf(name), () => module.register(api, config ?? undefined)), // so that a default of its parameter counts
-      world.clock,
+      runForeign(worker.foreignOf(name), () => module.register(api, config ?? undefined)), // so that a default of its parameter counts
+      worker.clock,
     );
   } catch (error) {
     for (const off of listens) off(); // G1

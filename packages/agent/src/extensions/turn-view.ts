@@ -24,7 +24,7 @@ export function thoughtsOf({ cards }: Pick<TurnSession, "cards">): number {
   return cards.filter((card) => card.type === "agent.thought").length;
 }
 
-export function turnResult({ turn, world }: TurnSession, ending: Ending | null, status: string): TurnResult {
+export function turnResult({ turn, worker }: TurnSession, ending: Ending | null, status: string): TurnResult {
   const turnId = turn.agent_turn_id;
   if (ending === null) return { turnId, status, finishReason: "suspended" };
   const { error_code, error_message } = ending;
@@ -34,7 +34,7 @@ export function turnResult({ turn, world }: TurnSession, ending: Ending | null, 
     turnId,
     status,
     finishReason: isSteps ? "max_steps" : isFailed ? "error" : "text_response",
-    responseMessage: responseOf(ending, shownTime(world.clock)),
+    responseMessage: responseOf(ending, shownTime(worker.clock)),
     ...(error_code === undefined ? {} : { error: { message: error_message ?? error_code, code: error_code } }),
   };
 }

@@ -25,7 +25,7 @@ async function called(layers: number, msOfEach: number) {
   const layer = { extension: "guard", type: "toolCall", priority: 0, onError: "fail", timeoutMs: MS_MAX, run: slow };
   const session = {
     ...{ cards: [], offered: [], agentName: "a", instanceKey: "i", turn: { agent_turn_id: "turn_1", trace_id: "t" } },
-    ...{ world: { clock }, signal: new AbortController().signal },
+    ...{ worker: { clock }, signal: new AbortController().signal },
   } as unknown as TurnSession;
   const wrapping = {
     layers: Array.from({ length: layers }, () => layer as Layer),

@@ -19,7 +19,7 @@ import {
   TesseraError,
   type ToolResultContent,
 } from "@tessera/protocol";
-import { type RegisteredTool, type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
+import { type AgentEvent, type RegisteredTool, type RunFailure, type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { gateArguments, modelTool, type PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallOrder, runOwn, stackOf } from "@tessera/tool/run";
 import { nextCallOf } from "../loop/call-order.ts";
@@ -36,8 +36,8 @@ import type {
   ToolCatalogItem,
   TurnResult,
 } from "./api.ts";
-import { agentsOf, identityOf, inputEventOf, newMetadata } from "./contexts.ts";
-import type { ReplanCall } from "./extension-host.ts";
+import { agentsOf, identityOf, newMetadata } from "./contexts.ts";
+import { type ReplanCall, refusedByLayer } from "./extension-host.ts";
 import { contentOfLayer, layeredResult } from "./layered-result.ts";
 import { inOrder, type Layer, type LayerFailure, type Onion, runOnion } from "./layers.ts";
 import type { MessageEvents } from "./message-events.ts";
@@ -49,6 +49,7 @@ export interface Wrapping {
   readonly foreignOf: Onion<unknown, unknown>["foreignOf"];
   readonly onWarning: (warning: string) => void;
   readonly runtime: RuntimeInfo;
+  readonly inputEvent: AgentEvent;
   readonly messages: MessageEvents;
   /** Of a stretch of the turn, as it began. */
   readonly conversation: ConversationState;
@@ -59,11 +60,10 @@ const CALL_LAYERS_MS_MAX = CALL_DEADLINE_MARGIN_MS / 2;
 const nothingToPutBack = () => () => undefined;
 
 export async function wrapTurn(
-  { layers, onFault, foreignOf, runtime, messages, conversation }: Wrapping,
+  { layers, onFault, foreignOf, runtime, inputEvent, messages, conversation }: Wrapping,
   turn: { session: TurnSession; turnStatus: () => Promise<string>; run: () => Promise<Ending | null> },
 ): Promise<Ending | null> {
   const { session } = turn;
-  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata(session.turn.metadata);
   const isResumed = session.cards.length > 0;
   // A stretch that is run again after a crash begins behind the same thought.
@@ -77,7 +77,7 @@ export async function wrapTurn(
     show: async ({ ending }) => turnResult(session, ending, ending === null ? await turn.turnStatus() : ending.status),
     contextFor: (next, { extension }) => ({
       ...identityOf(session, runtime),
-      inputEvent: { ...inputEvent, source: { ...inputEvent.source, name: runtime.inbound.sourceName } },
+      inputEvent,
       isResumed,
       metadata,
       emitMessageEvent: (event: MessageEvent) => emitted(() => emit(extension, event)),
@@ -91,17 +91,18 @@ export async function wrapTurn(
       return inside;
     },
     save: nothingToPutBack,
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
   });
   await messages.flush();
+  messages.close();
   return ending;
 }
 
 export async function wrapStep(
-  { layers, onFault, foreignOf, onWarning, runtime, messages, conversation }: Wrapping,
+  { layers, onFault, foreignOf, onWarning, runtime, inputEvent, messages, conversation }: Wrapping,
   given: {
     session: TurnSession;
     step: number;
@@ -110,7 +111,6 @@ export async function wrapStep(
   },
 ): Promise<StepEnd> {
   const { session, step } = given;
-  const inputEvent = inputEventOf(session, null);
   const metadata = newMetadata();
   const emit = messages.at(`step ${step}`);
   let catalog: ToolCatalogItem[] = session.offered.map(({ definition }) => {
@@ -170,7 +170,7 @@ export async function wrapStep(
         list.splice(0, list.length, ...items);
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -191,7 +191,7 @@ function emitted(emit: () => Promise<void>): Promise<void> {
 /** What the events of layers are written behind, if there are any. */
 function holdAnswer(session: TurnSession, messages: MessageEvents, ending: Ending): void {
   if (ending.thought === undefined) return;
-  messages.holdBack(thoughtCard(session.world, ending.thought, ending.step_id), () => {
+  messages.holdBack(thoughtCard(session.worker, ending.thought, ending.step_id), () => {
     ending.isThoughtKept = true;
   });
 }
@@ -211,12 +211,12 @@ export async function wrapToolCall(
   const { cards } = session;
   const thought = cards.findLast((card) => card.type === "agent.thought");
   const stepIndex = stepsOf(cards) - 1;
-  const { clock } = session.world;
+  const { clock } = session.worker;
   const begunAt = clock.monotonicMs();
   const told = { ...wrapping, onFault: tellingFault(wrapping.onFault, call.onFailure) };
   const passed = await wrapCall(told, session, order, stepIndex, async (args) => {
     if (clock.monotonicMs() - begunAt > CALL_LAYERS_MS_MAX) {
-      return refusedCall(order, "the extensions around this call took too long; the tool was not started", {}); // W5
+      return refusedByLayer(order, "the extensions around this call took too long; the tool was not started", {}); // W5
     }
     if (definition === null || isSame(args, order.arguments)) return await call.run(args);
     try {
@@ -318,7 +318,7 @@ async function wrapCall(
     refuse({ layer: { extension } }, inside) {
       const content =
         inside === undefined || inside.content === null
-          ? refusedCall(order, `the extension ${extension} failed around this call; the tool was not started`, {
+          ? refusedByLayer(order, `the extension ${extension} failed around this call; the tool was not started`, {
               extension,
             })
           : withheldResult(inside.content, extension); // W4
@@ -330,7 +330,7 @@ async function wrapCall(
         args = kept;
       };
     },
-    clock: session.world.clock,
+    clock: session.worker.clock,
     signal: session.signal,
     onFault,
     foreignOf,
@@ -343,21 +343,6 @@ function failedLayer({ layer: { extension, type }, error }: LayerFailure): Tesse
     details: { extension },
     cause: error,
   });
-}
-
-/** The tool was not started this time. What an earlier attempt of it did, whose worker was lost, is not known. */
-export function refusedCall(
-  { effect, attempt }: Pick<LocalCallOrder, "effect" | "attempt">,
-  message: string,
-  details: JsonObject,
-): ToolResultContent {
-  const isUnknown = attempt > 1 && effect === "once";
-  const error = isUnknown
-    ? errorOf("outcome_unknown", `${message} again, and whether its earlier attempt took effect is not known`, {
-        details,
-      })
-    : errorOf("extension_failed", message, { details: { ...details, has_run: false } });
-  return { ...buildErrorResultFromException(error), after_execution: "suspend" };
 }
 
 /** The tool ran: its effect and its result stand, but the model is not shown the result. */

@@ -26,7 +26,7 @@ import { createConversations } from "./conversation.ts";
 import { type LentPlace, lentPlace } from "./lent-place.ts";
 import { readBox } from "./turn-session.ts";
 import { workOnTurn } from "./work-on-turn.ts";
-import type { AgentWorkerOptions, LoopWorld } from "./world.ts";
+import type { AgentWorkerOptions, WorkerContext } from "./worker-context.ts";
 
 export interface AgentWorker {
   /** What came of wakeups: `accepted`, `nothing`, or why an agent could not be taken. */
@@ -54,7 +54,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   const targets = options.workerTargets ?? [WORKER_TARGET_DEFAULT];
   const slots = new WorkSlots(options.concurrencyMax ?? CONCURRENCY_DEFAULT);
   const lease = await keepWorkerAlive({ ...options, workerTarget: targets[0] ?? WORKER_TARGET_DEFAULT, onWarning });
-  let world: LoopWorld = {
+  let worker: WorkerContext = {
     ...options,
     onWarning,
     workerId: lease.workerId,
@@ -86,11 +86,11 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
   let replacing: Promise<void> | null = null;
 
   function wake(projectId: string, agentId: string): void {
-    const run = takeForward(projectId, agentId).finally(() => running.delete(run));
+    const run = workOnAgent(projectId, agentId).finally(() => running.delete(run));
     running.add(run);
   }
 
-  async function takeForward(project_id: string, agent_id: string): Promise<void> {
+  async function workOnAgent(project_id: string, agent_id: string): Promise<void> {
     const key = `${project_id}/${agent_id}`;
     const busy = agents.get(key);
     if (busy !== undefined) {
@@ -110,7 +110,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
       while (replacing !== null) await replacing;
       try {
         const agent = { project_id, agent_id, ...(reclaim ? { reclaim } : {}) };
-        const answer = await workOnTurn(world, agent, stopping.signal);
+        const answer = await workOnTurn(worker, agent, stopping.signal);
         counts.set(answer, (counts.get(answer) ?? 0) + 1);
         reclaim = false;
         failures = 0;
@@ -140,7 +140,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         role: { worker_target: target, ...(options.project === undefined ? {} : { project: options.project }) },
         subscribe: {
           pattern: `cg.v1r4.${options.project ?? "*"}.*.cmd.agent.${target}.wakeup`,
-          durable: durableOfProject(workerDurable(target), options.project),
+          durable: durableOfProject((options.durableOf ?? workerDurable)(target), options.project),
           inFlightMax: IN_FLIGHT_MAX,
         },
         handler(delivery) {
@@ -165,7 +165,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
     async replace({ workerTargets = [], ...parts }, write) {
       const replaced = (async () => {
         await write();
-        world = { ...world, ...parts };
+        worker = { ...worker, ...parts };
       })();
       const settled = replaced.then(
         () => undefined,

@@ -55,21 +55,21 @@ export async function keepOrder(
   answer: ModelAnswer,
   step_id: string,
 ): Promise<OrderedCall | null> {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   const offered = new Set(session.offered.map(({ definition }) => definition.tool_name));
   const card = {
-    card_id: world.ids.mint("card"),
+    card_id: worker.ids.mint("card"),
     type: CARD_TYPE,
     content: { data: dataOf(answer, offered) },
     step_id,
   };
-  const outcome = await world.kernel.appendCards({ ...turn, cards: [card] });
+  const outcome = await worker.kernel.appendCards({ ...turn, cards: [card] });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "stale_epoch") return null;
     throw errorOf(outcome.code, "the calls of a message could not be written");
   }
   const { project_id, agent_id: author_id, agent_turn_id } = turn;
-  const created_at = shownTime(world.clock).toISOString();
+  const created_at = shownTime(worker.clock).toISOString();
   const metadata = { step_id, agent_turn_id };
   session.append([{ ...card, project_id, author_id, metadata, tool_calls: null, tool_call_id: null, created_at }]);
   const first = callAt(card.card_id, readOrder(card.content), 0);

@@ -13,7 +13,7 @@ import type { Kernel } from "@tessera/kernel";
 import type { MemoryPolicy } from "../profile.ts";
 import { charactersOf, type EarlierTurn, type SizedTurn, windowOf } from "../transcript/index.ts";
 import { frozen } from "./frozen.ts";
-import type { Turn } from "./world.ts";
+import type { Turn } from "./worker-context.ts";
 
 export interface Conversations {
   /** What the turn is sent of the turns before it, oldest first. */

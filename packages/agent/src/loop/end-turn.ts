@@ -81,17 +81,17 @@ function requiredToolsReminder({ profile, cards }: TurnSession): string | null {
 
 /** E1. The thought is kept, so that the model sees what it said and why that was not enough. */
 async function remind(session: TurnSession, { answer, step_id }: Answered, text: string): Promise<StepEnd> {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   const cards = [
-    { card_id: world.ids.mint("card"), type: "agent.thought", content: { text: answer.text }, step_id },
-    { card_id: world.ids.mint("card"), type: "sys.must_end_with_required", content: { text }, step_id },
+    { card_id: worker.ids.mint("card"), type: "agent.thought", content: { text: answer.text }, step_id },
+    { card_id: worker.ids.mint("card"), type: "sys.must_end_with_required", content: { text }, step_id },
   ];
-  const outcome = await world.kernel.appendCards({ ...turn, cards });
+  const outcome = await worker.kernel.appendCards({ ...turn, cards });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "stale_epoch") return "ended";
     throw errorOf(outcome.code, "the reminder could not be written");
   }
-  const created_at = shownTime(world.clock).toISOString();
+  const created_at = shownTime(worker.clock).toISOString();
   session.append(
     cards.map((card) => ({
       ...card,

@@ -17,9 +17,10 @@ import {
 } from "@tessera/protocol";
 import type { ModelAnswer } from "../model-port.ts";
 import { isWithheld } from "../transcript/index.ts";
+import type { DrivenEnd } from "./turn-driver.ts";
 import { stateMessage, stepMessage } from "./turn-events.ts";
 import type { TurnSession } from "./turn-session.ts";
-import type { LoopWorld, Turn } from "./world.ts";
+import type { Turn, WorkerContext } from "./worker-context.ts";
 
 /** Where a turn ends without a word. */
 export const NO_CONTENT = "(no content)";
@@ -40,7 +41,7 @@ export interface Ending {
 }
 
 export async function finishWith(session: TurnSession, ending: Ending): Promise<void> {
-  await finish(session.world, session.turn, ending);
+  await finish(session.worker, session.turn, ending);
 }
 
 /** All results are in and one of them ends the turn: the first failing one decides how. */
@@ -58,7 +59,7 @@ export function endingByResults(
   }));
   return {
     status,
-    step_id: session.turn.step_id ?? session.world.ids.mint("step"),
+    step_id: session.turn.step_id ?? session.worker.ids.mint("step"),
     content: fallback({
       status,
       message: "a tool ended the turn",
@@ -71,31 +72,28 @@ export function endingByResults(
   };
 }
 
-/** Where something else than a model decides (world.ts), it also says what the result is. */
-export function endingByMind(
-  { world, turn }: TurnSession,
-  { status, content, error }: NonNullable<ReturnType<NonNullable<LoopWorld["mind"]>["endOf"]>>,
-): Ending {
+/** A driver also says what the result is. */
+export function endingByDriver({ worker, turn }: TurnSession, { status, content, error }: DrivenEnd): Ending {
   return {
     status,
-    step_id: turn.step_id ?? world.ids.mint("step"),
+    step_id: turn.step_id ?? worker.ids.mint("step"),
     content,
     ...(error === null ? {} : { error_code: error.code, error_message: error.message }),
   };
 }
 
 /** An extension lets the turn go no further: what its last step said is handed over. */
-export function endingByText({ cards, turn, world }: TurnSession): Ending {
+export function endingByText({ cards, turn, worker }: TurnSession): Ending {
   const { text } = cards.findLast((card) => card.type === "agent.thought")?.content ?? {};
   const content = { text: typeof text === "string" && text !== "" ? text : NO_CONTENT };
-  return { status: "success", step_id: turn.step_id ?? world.ids.mint("step"), content };
+  return { status: "success", step_id: turn.step_id ?? worker.ids.mint("step"), content };
 }
 
 export function endingBySteps(session: TurnSession): Ending {
-  const { world, profile } = session;
+  const { worker, profile } = session;
   return {
     status: "partial",
-    step_id: world.ids.mint("step"),
+    step_id: worker.ids.mint("step"),
     content: fallback({
       status: "partial",
       message: `the turn used up its ${profile.max_steps} steps`,
@@ -109,21 +107,23 @@ export function endingBySteps(session: TurnSession): Ending {
   };
 }
 
-export async function failTurn(world: LoopWorld, turn: Turn, error: TesseraError, stack?: string): Promise<void> {
+export async function failTurn(worker: WorkerContext, turn: Turn, error: TesseraError, stack?: string): Promise<void> {
   const ending: Ending = {
     status: "failed",
-    step_id: turn.step_id ?? world.ids.mint("step"),
-    content: fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
+    step_id: turn.step_id ?? worker.ids.mint("step"),
+    content:
+      worker.driver?.failureContent?.(error) ??
+      fallback({ status: "failed", message: error.message, output: null, reason: error.code, results: 0 }),
     error_code: error.code,
     error_message: error.message,
   };
-  await finish(world, turn, ending, stack);
+  await finish(worker, turn, ending, stack);
 }
 
-async function finish(world: LoopWorld, turn: Turn, ending: Ending, stack?: string): Promise<void> {
-  const { kernel, ids } = world;
+async function finish(worker: WorkerContext, turn: Turn, ending: Ending, stack?: string): Promise<void> {
+  const { kernel, ids } = worker;
   const { status, step_id, thought, isThoughtKept, content, error_code, error_message } = ending;
-  const cards = thought === undefined || isThoughtKept === true ? [] : [thoughtCard(world, thought, step_id)];
+  const cards = thought === undefined || isThoughtKept === true ? [] : [thoughtCard(worker, thought, step_id)];
   const phase = status === "failed" || status === "canceled" ? "failed" : "completed";
   const outcome = await kernel.finishTurn(
     {
@@ -135,21 +135,25 @@ async function finish(world: LoopWorld, turn: Turn, ending: Ending, stack?: stri
       ...(error_message === undefined ? {} : { error_message: clean(error_message) }),
       ...(stack === undefined ? {} : { stack }),
     },
-    [stateMessage(turn, world, "idle", {}), stepMessage(turn, ids, step_id, phase)], // F1
+    [
+      stateMessage(turn, worker, "idle", {}),
+      stepMessage(turn, ids, step_id, phase),
+      ...(worker.driver?.endMessages?.(turn, content) ?? []),
+    ], // F1
   );
   if (outcome.outcome !== "rejected" || outcome.code === "stale_epoch") return;
-  world.onWarning(`turn ${turn.agent_turn_id} could not be finished as it should: ${outcome.code}`);
-  await finishAnyhow(world, turn, outcome.code);
+  worker.onWarning(`turn ${turn.agent_turn_id} could not be finished as it should: ${outcome.code}`);
+  await finishAnyhow(worker, turn, outcome.code);
 }
 
 /** F3. The deliverable was refused, and a turn that nobody ends would be held for ever: it ends with what can be stored. */
-async function finishAnyhow(world: LoopWorld, turn: Turn, code: ErrorCode): Promise<void> {
+async function finishAnyhow(worker: WorkerContext, turn: Turn, code: ErrorCode): Promise<void> {
   const message = "the turn's own deliverable could not be stored";
-  const outcome = await world.kernel.finishTurn({
+  const outcome = await worker.kernel.finishTurn({
     ...turn,
     status: "failed",
     deliverable: {
-      card_id: world.ids.mint("card"),
+      card_id: worker.ids.mint("card"),
       content: fallback({ status: "failed", message, output: null, reason: code, results: 0 }),
     },
     error_code: code,
@@ -159,7 +163,7 @@ async function finishAnyhow(world: LoopWorld, turn: Turn, code: ErrorCode): Prom
 }
 
 /** Of an answer without calls. */
-export function thoughtCard({ ids }: Pick<LoopWorld, "ids">, thought: ModelAnswer, step_id: string): CardDraft {
+export function thoughtCard({ ids }: Pick<WorkerContext, "ids">, thought: ModelAnswer, step_id: string): CardDraft {
   const card_id = ids.mint("card");
   return { card_id, type: "agent.thought", content: { text: thought.text }, step_id, metadata: usageOf(thought) };
 }

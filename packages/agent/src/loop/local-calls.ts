@@ -12,8 +12,18 @@
 //       deadline while its worker lives.
 //   L7. A step is left only when none of its calls runs any more: whoever takes the turn next may run them again.
 //   L8. Calls whose turn an extension did not let through are not run: each is reported with the reason.
+//   L9. A store that is away does not end a call that may be tried again here: its failure is known here and nowhere else, and
+//       so are the results of the calls beside it. The worker's name that the call was taken under counts: a worker that goes
+//       on under another one has lost it.
 
-import { type JsonObject, type LocalCall, type ResumeOutcome, reportPatiently, shownTime } from "@tessera/kernel";
+import {
+  askPatiently,
+  type JsonObject,
+  type LocalCall,
+  type ResumeOutcome,
+  reportPatiently,
+  shownTime,
+} from "@tessera/kernel";
 import {
   CALL_DEADLINE_MARGIN_MS,
   errorOf,
@@ -24,13 +34,12 @@ import {
 import { type RunFailure, type RunOptions, type ToolDefinition, type ToolRunner, toolPolicy } from "@tessera/tool";
 import type { PlannedCall } from "@tessera/tool/catalog";
 import { type LocalCallContext, type LocalCallOrder, localInvocation, runLocalCall } from "@tessera/tool/run";
-import { refusedCall } from "../extensions/wrap.ts";
+import { refusedByLayer } from "../extensions/extension-host.ts";
 import type { RuntimeCaller } from "../runtime/agent-runtime.ts";
 import { activeSpanId, countResults } from "../telemetry/telemetry.ts";
-import { mayRepeat } from "./may-repeat.ts";
 import { resultCard } from "./step-cards.ts";
 import { openSession, readBox, type TurnSession } from "./turn-session.ts";
-import type { LoopWorld, Turn } from "./world.ts";
+import type { Turn, WorkerContext } from "./worker-context.ts";
 
 export interface CommittedStep {
   readonly step_id: string;
@@ -69,13 +78,13 @@ export async function sendReportsOfLocals(session: TurnSession, step: CommittedS
 
 /** L3. The open step of a turn that another worker lost. False: no longer ours. */
 export async function runOpenLocals(session: TurnSession, calls: readonly LocalCall[]): Promise<boolean> {
-  const { turn, world } = session;
+  const { turn, worker } = session;
   const step = stepOf(session);
   const settled = (turn.results ?? []).map((result) => ({
     tool_call_id: result.tool_call_id,
     content: result.content as unknown as ToolResultContent,
   }));
-  const definitions = await Promise.all(calls.map((call) => pinnedDefinition(world, turn.project_id, call)));
+  const definitions = await Promise.all(calls.map((call) => pinnedDefinition(worker, turn.project_id, call)));
   const ran = await allEnded(
     calls.map(async (call, n) => ({
       tool_call_id: call.tool_call_id,
@@ -89,32 +98,32 @@ export async function runOpenLocals(session: TurnSession, calls: readonly LocalC
 
 /** Open local calls of a suspended step (L2) whose worker was lost: run as they would have been, layers included. */
 export async function runMixedLocals(
-  world: LoopWorld,
+  worker: WorkerContext,
   agent: { readonly project_id: string; readonly agent_id: string },
   outcome: Extract<ResumeOutcome, { outcome: "nothing" }>,
   stopping: AbortSignal,
 ): Promise<void> {
   const calls = outcome.local_calls ?? [];
-  const turn = calls.length === 0 ? null : await suspendedTurn(world, agent, outcome);
+  const turn = calls.length === 0 ? null : await suspendedTurn(worker, agent, outcome);
   if (turn === null) return;
   let session: TurnSession;
   try {
-    session = await openSession(world, turn, stopping);
+    session = await openSession(worker, turn, stopping);
   } catch (error) {
-    return await reportUnguarded({ world, turn, signal: stopping }, calls, outcome.capability, error);
+    return await reportUnguarded({ worker, turn, signal: stopping }, calls, outcome.capability, error);
   }
   const step = stepOf(session);
   const runAll = () =>
     allEnded(
       calls.map(async (call) => {
-        const definition = await pinnedDefinition(world, agent.project_id, call);
+        const definition = await pinnedDefinition(worker, agent.project_id, call);
         const ran = await run(session, step, call, definition);
         if (session.signal.aborted) return; // L5
         await report(session, { tool_call_id: call.tool_call_id, ...ran }, outcome.capability);
       }),
     ).then(() => null);
   try {
-    await (world.extensions === undefined ? runAll() : world.extensions.aroundTurn(session, runAll));
+    await (worker.extensions === undefined ? runAll() : worker.extensions.aroundTurn(session, runAll));
   } catch (error) {
     if (session.signal.aborted) return; // L5
     await reportUnguarded(session, calls, outcome.capability, error);
@@ -125,24 +134,24 @@ export async function runMixedLocals(
 
 /** L8. Anything else than an extension's failure is thrown on. */
 async function reportUnguarded(
-  by: Pick<TurnSession, "world" | "turn" | "signal">,
+  by: Pick<TurnSession, "worker" | "turn" | "signal">,
   calls: readonly LocalCall[],
   capability: string,
   error: unknown,
 ): Promise<void> {
   if (!TesseraError.is(error) || (error.code !== "extension_failed" && error.code !== "E_EXT_LOAD")) throw error;
-  by.world.onWarning(`calls of turn ${by.turn.agent_turn_id} were not run: ${error.message}`);
+  by.worker.onWarning(`calls of turn ${by.turn.agent_turn_id} were not run: ${error.message}`);
   const message = `${error.message}; the tool was not started`;
   await allEnded(
     calls.map((call) =>
-      report(by, { tool_call_id: call.tool_call_id, content: refusedCall(call, message, {}) }, capability),
+      report(by, { tool_call_id: call.tool_call_id, content: refusedByLayer(call, message, {}) }, capability),
     ),
   );
 }
 
 /** A turn that waits, as it would be handed out if it could go on. */
 async function suspendedTurn(
-  { kernel }: LoopWorld,
+  { kernel }: WorkerContext,
   agent: { readonly project_id: string; readonly agent_id: string },
   outcome: Extract<ResumeOutcome, { outcome: "nothing" }>,
 ): Promise<Turn | null> {
@@ -200,7 +209,7 @@ async function run(
   order: LocalCallOrder,
   definition: ToolDefinition | null,
 ): Promise<Ran> {
-  const { turn, world } = session;
+  const { turn, worker } = session;
   const { channel_id, parent_step_id, trace_id, recursion_depth } = turn;
   const span_id = activeSpanId() ?? turn.span_id;
   const { project_id, agent_id, agent_turn_id, turn_epoch } = turn;
@@ -226,14 +235,14 @@ async function run(
     failure = told;
   };
   const call = (args: unknown) =>
-    runInvocation(world, { ...order, arguments: args }, context, definition, { signal: session.signal, onFailure });
-  const wrapped = world.extensions?.aroundToolCall(session, { order, definition, onFailure }, call);
+    runInvocation(worker, { ...order, arguments: args }, context, definition, { signal: session.signal, onFailure });
+  const wrapped = worker.extensions?.aroundToolCall(session, { order, definition, onFailure }, call);
   const content = await (wrapped ?? call(order.arguments));
   return failure === undefined ? { content } : { content, stack: (failure as RunFailure).stack };
 }
 
 async function runInvocation(
-  world: LoopWorld,
+  worker: WorkerContext,
   order: LocalCallOrder,
   context: LocalCallContext,
   definition: ToolDefinition | null,
@@ -241,32 +250,51 @@ async function runInvocation(
 ): Promise<ToolResultContent> {
   const policy = definition === null ? null : toolPolicy(definition);
   return await runLocalCall(localInvocation(order, context, definition), {
-    runner: withRuntime(world, { ...context, tool_call_id: order.tool_call_id }),
-    clock: world.clock,
+    runner: withRuntime(worker, { ...context, tool_call_id: order.tool_call_id }),
+    clock: worker.clock,
     attemptsMax: policy?.attempts_max ?? 1,
     backoffMs: policy?.backoff_ms ?? 0,
     deadlineMs: (policy?.timeout_ms ?? TOOL_TIMEOUT_MS) + CALL_DEADLINE_MARGIN_MS,
-    mayRepeat: mayRepeat(world, { project_id: context.project_id, tool_call_id: order.tool_call_id }, signal),
+    mayRepeat: mayRepeat(worker, { project_id: context.project_id, tool_call_id: order.tool_call_id }, signal),
     signal,
-    ...(world.onLog === undefined ? {} : { onLog: world.onLog }),
-    onProgress: (update) => world.onProgress?.(order.tool_call_id, update),
+    ...(worker.onLog === undefined ? {} : { onLog: worker.onLog }),
+    onProgress: (update) => worker.onProgress?.(order.tool_call_id, update),
     onFailure,
   });
 }
 
+/** L9. False: the call was given to another worker while it paused, has ended, or is no longer wanted. */
+function mayRepeat(
+  { kernel, clock, workerId, onWarning }: WorkerContext,
+  call: { readonly project_id: string; readonly tool_call_id: string },
+  signal: AbortSignal,
+): (attempt: number, failure?: RunFailure) => Promise<boolean> {
+  const worker_id = workerId();
+  return async (attempt, failure) => {
+    const order = { ...call, worker_id, attempt, ...(failure === undefined ? {} : { stack: failure.stack }) };
+    const answer = await askPatiently(() => kernel.repeatCall(order), {
+      clock,
+      signal,
+      onFailure: (error) =>
+        onWarning(`attempt ${attempt} of ${call.tool_call_id} waits for the store: ${String(error)}`),
+    });
+    return answer !== null && answer.outcome !== "rejected";
+  };
+}
+
 /** L4 */
-function withRuntime(world: LoopWorld, caller: RuntimeCaller): ToolRunner {
+function withRuntime(worker: WorkerContext, caller: RuntimeCaller): ToolRunner {
   return {
     async run(invocation, options) {
       const over = new AbortController();
       const signal = AbortSignal.any([options.signal, over.signal]);
       try {
-        return await world.runner.run(invocation, { ...options, runtime: world.runtimeFor(caller, signal) });
+        return await worker.runner.run(invocation, { ...options, runtime: worker.runtimeFor(caller, signal) });
       } finally {
         over.abort();
       }
     },
-    close: () => world.runner.close(),
+    close: () => worker.runner.close(),
   };
 }
 
@@ -277,9 +305,9 @@ async function applyAll(
   results: readonly Outcome[],
   calls: ReadonlyMap<string, { readonly tool_name: string; readonly author_id: string }>,
 ): Promise<boolean> {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   if (session.signal.aborted) return false; // the lease lapses and each tool's effect decides
-  const outcome = await world.kernel.applyResults({ ...turn, step_id, results });
+  const outcome = await worker.kernel.applyResults({ ...turn, step_id, results });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "stale_epoch") return false;
     throw errorOf(outcome.code, "the results of the step could not be applied"); // or the turn would be held for ever
@@ -296,28 +324,28 @@ async function applyAll(
     const content = said.get(tool_call_id);
     const call = calls.get(tool_call_id);
     if (content === undefined || call === undefined) return [];
-    const created_at = shownTime(world.clock).toISOString();
+    const created_at = shownTime(worker.clock).toISOString();
     const result = { card_id, content: { ...content, after_execution }, created_at };
     return [resultCard(turn, step_id, { tool_call_id, ...call }, result)];
   }
 }
 
-async function storedResults({ world, turn }: TurnSession, step_id: string) {
-  const cards = await readBox(world, turn.project_id, turn.output_box_id, turn.box_start);
+async function storedResults({ worker, turn }: TurnSession, step_id: string) {
+  const cards = await readBox(worker, turn.project_id, turn.output_box_id, turn.box_start);
   return cards.filter((card) => card.type === "tool.result" && card.metadata.step_id === step_id);
 }
 
 /** L6 */
 async function report(
-  session: Pick<TurnSession, "world" | "turn" | "signal">,
+  session: Pick<TurnSession, "worker" | "turn" | "signal">,
   { tool_call_id, ...ran }: Outcome,
   capability: string,
 ): Promise<void> {
-  const { world, turn, signal } = session;
-  const { clock, onWarning } = world;
+  const { worker, turn, signal } = session;
+  const { clock, onWarning } = worker;
   const { outcome } = await reportPatiently(
-    { project_id: turn.project_id, tool_call_id, capability, principal: world.workerId(), ...ran },
-    { port: world.kernel, clock, signal, onWarning, afterExecution: ran.content.after_execution },
+    { project_id: turn.project_id, tool_call_id, capability, principal: worker.workerId(), ...ran },
+    { port: worker.kernel, clock, signal, onWarning, afterExecution: ran.content.after_execution },
   );
   if (outcome?.outcome === "rejected") onWarning(`the result of ${tool_call_id} was not taken: ${outcome.code}`);
 }
@@ -330,8 +358,12 @@ async function allEnded<T>(work: readonly Promise<T>[]): Promise<T[]> {
   return ended.map((each) => (each as PromiseFulfilledResult<T>).value);
 }
 
-async function pinnedDefinition(world: LoopWorld, projectId: string, call: LocalCall): Promise<ToolDefinition | null> {
+async function pinnedDefinition(
+  worker: WorkerContext,
+  projectId: string,
+  call: LocalCall,
+): Promise<ToolDefinition | null> {
   if (call.tool_digest === null) return null;
-  const row = await world.kernel.reads.toolByDigest(projectId, call.tool_name, call.tool_digest);
+  const row = await worker.kernel.reads.toolByDigest(projectId, call.tool_name, call.tool_digest);
   return row === null ? null : (row as unknown as ToolDefinition);
 }

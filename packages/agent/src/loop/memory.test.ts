@@ -5,7 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
 import { startToolCaller } from "../caller/tool-caller.ts";
 import { enqueueAgentTurn } from "../deploy/index.ts";
-import { createExtensionHost, type ExtensionModule } from "../extensions/index.ts";
+import { extensionsOnDemand } from "../extensions/extensions-on-demand.ts";
+import type { ExtensionModule } from "../extensions/index.ts";
 import { agentIdOf } from "../instance.ts";
 import type { ModelCall } from "../model-port.ts";
 
@@ -182,7 +183,7 @@ describe("an instance", () => {
           }),
       };
       const extensions = () =>
-        createExtensionHost({
+        extensionsOnDemand({
           ...{ extensions: [notes], kernel: own.kernel, clock: own.clock },
           ...{ onLog: () => undefined, onWarning: (warning) => void own.warnings.push(warning) },
         });

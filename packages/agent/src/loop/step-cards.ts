@@ -4,7 +4,7 @@
 import type { CardDocument, JsonObject } from "@tessera/kernel";
 import type { ToolResultContent } from "@tessera/protocol";
 import type { PlannedCallDraft } from "@tessera/tool/catalog";
-import type { Turn } from "./world.ts";
+import type { Turn } from "./worker-context.ts";
 
 interface Thought {
   readonly card_id: string;

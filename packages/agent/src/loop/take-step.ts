@@ -31,27 +31,27 @@ const TEXT_CHARS_MAX = 256 * 1_024;
 export type StepEnd = "next" | "waits" | "ended" | Ending;
 
 export async function takeStep(session: TurnSession, step: number): Promise<StepEnd> {
-  const { world, turn } = session;
-  const step_id = world.ids.mint("step");
+  const { worker, turn } = session;
+  const step_id = worker.ids.mint("step");
   const next = nextCallOf(session.cards);
-  tell(world, [
-    stepMessage(turn, world.ids, step_id, "started"),
-    stateMessage(turn, world, "running", { activity: next === null ? "thinking" : "executing_tool" }),
+  tell(worker, [
+    stepMessage(turn, worker.ids, step_id, "started"),
+    stateMessage(turn, worker, "running", { activity: next === null ? "thinking" : "executing_tool" }),
   ]); // P1
   const stepsLeft = session.profile.max_steps - step;
   // What is offered is also all that may be called: a last step can only end the turn.
   const run = (tools = session.offered) => {
-    // A mind knows its own steps: its only one may be a call.
+    // A driver knows its own steps: its only one may be a call.
     const offered =
-      world.mind === undefined ? offeredForBudget(tools, stepsLeft, session.profile.must_end_with) : tools;
+      worker.driver === undefined ? offeredForBudget(tools, stepsLeft, session.profile.must_end_with) : tools;
     return thinkAndAct({ ...session, offered }, step, step_id);
   };
   try {
     if (next !== null) return await actOn(session, next.answer, step_id, next); // P5
-    return await (world.extensions === undefined ? run() : world.extensions.aroundStep(session, step, run));
+    return await (worker.extensions === undefined ? run() : worker.extensions.aroundStep(session, step, run));
   } catch (error) {
-    tell(world, [
-      stepMessage(turn, world.ids, step_id, "failed", {
+    tell(worker, [
+      stepMessage(turn, worker.ids, step_id, "failed", {
         error: TesseraError.is(error) ? error.code : "internal_error",
       }),
     ]);
@@ -95,11 +95,11 @@ async function actOn(
 }
 
 async function think(session: TurnSession, step: number, step_id: string): Promise<ModelAnswer> {
-  const { world, turn, profile } = session;
-  if (world.mind !== undefined) return world.mind.think(turn);
+  const { worker, turn, profile } = session;
+  if (worker.driver !== undefined) return worker.driver.decide(turn);
   const stepsLeft = profile.max_steps - step;
   const tools = session.offered.map(({ definition }) => modelTool(definition));
-  const stream = chunkStream(world, turn, step_id);
+  const stream = chunkStream(worker, turn, step_id);
   const call: ModelCall = {
     model: profile.model,
     agentName: session.agentName,
@@ -117,7 +117,7 @@ async function think(session: TurnSession, step: number, step_id: string): Promi
   const answer = await traceChat(call, () => {
     const traceparent = activeTraceparent();
     const traced = traceparent === undefined ? call : { ...call, headers: { traceparent } };
-    return world.models.call(traced, (chunk) => stream.push(chunk));
+    return worker.models.call(traced, (chunk) => stream.push(chunk));
   });
   stream.end({
     ...(answer.usage === undefined ? {} : { usage: { ...answer.usage } }),
@@ -133,7 +133,7 @@ async function commitCalls(
   step_id: string,
   refusedSubmission: ToolResultContent | null,
 ): Promise<CommittedStep | null> {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   for (const mintsAll of [false, true]) {
     const planned = (await planAll(session, answer, step_id, mintsAll)).map((call) => {
       const isSubmission = call.draft.tool_name === SUBMIT_RESULT.tool_name && refusedSubmission !== null;
@@ -141,17 +141,20 @@ async function commitCalls(
     });
     const kept = planned.slice(0, CALLS_PER_STEP_MAX);
     const thought = {
-      card_id: world.ids.mint("card"),
+      card_id: worker.ids.mint("card"),
       content: { text: answer.text },
       metadata: {
         ...thoughtMetadata(answer, ordered?.dropped ?? planned.length - kept.length),
         ...(ordered === null ? {} : { calls_card_id: ordered.calls_card_id, call_index: ordered.call_index }),
       },
     };
-    const calls = kept.map(({ draft }) => ({ ...draft, card_id: world.ids.mint("card") }));
-    const outcome = await world.kernel.suspendOnCalls({ ...turn, step_id, thought, calls: calls as CallDraft[] });
+    const calls = kept.map(({ draft }) => ({ ...draft, card_id: worker.ids.mint("card") }));
+    const outcome = await worker.kernel.suspendOnCalls({ ...turn, step_id, thought, calls: calls as CallDraft[] });
     if (outcome.outcome === "rejected") {
-      if (outcome.code === "conflict" && !mintsAll) continue; // P3
+      if (outcome.code === "conflict" && !mintsAll) {
+        await worker.driver?.checkTakenCallId?.(turn);
+        continue; // P3
+      }
       if (outcome.code === "stale_epoch") return null;
       throw errorOf(outcome.code, "the step could not be committed");
     }
@@ -172,41 +175,41 @@ async function planAll(session: TurnSession, answer: ModelAnswer, step_id: strin
   const planned = plan(session, answer, step_id, mintsAll);
   const replan = (call: ModelToolCall) =>
     plan(session, { ...answer, tool_calls: [call] }, step_id, false)[0] as PlannedCall;
-  return (await session.world.extensions?.beforeSending(session, planned, replan)) ?? planned;
+  return (await session.worker.extensions?.beforeSending(session, planned, replan)) ?? planned;
 }
 
 function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean): readonly PlannedCall[] {
-  const { world, turn, offered } = session;
+  const { worker, turn, offered } = session;
   const byName = new Map(offered.map((tool) => [tool.definition.tool_name, tool]));
   const planned = planCalls(answer.tool_calls, {
     catalog: { get: (name) => byName.get(name), list: () => offered },
     vars: { ...turn, step_id },
-    mintCallId: () => world.ids.mint("tc"),
+    mintCallId: () => worker.ids.mint("tc"),
     isCallIdUsed: () => mintsAll,
     isHosted: ({ definition, code }) =>
-      code !== null || definition === SUBMIT_RESULT || world.isHosted(definition.tool_name),
-    digestOf: (definition) => world.tools.digestOf(definition),
+      code !== null || definition === SUBMIT_RESULT || worker.isHosted(definition.tool_name),
+    digestOf: (definition) => worker.tools.digestOf(definition),
   });
   const workdir = session.workdir === null ? {} : { workdir: { ...session.workdir } };
   const who = { agent_name: session.agentName, instance_key: session.instanceKey, ...workdir };
   const span_id = activeSpanId();
   const span = span_id === undefined ? {} : { span_id };
-  return planned.map((call) => ({
-    ...call,
-    draft: { ...call.draft, ...span, metadata: { ...call.draft.metadata, ...who } },
-  }));
+  return planned.map((call) => {
+    const driven = worker.driver?.callMetadata?.(call.refusal);
+    return { ...call, draft: { ...call.draft, ...span, metadata: { ...call.draft.metadata, ...who, ...driven } } };
+  });
 }
 
 async function act(session: TurnSession, step: CommittedStep): Promise<StepEnd> {
-  const { world, turn } = session;
+  const { worker, turn } = session;
   const isAllLocal = step.calls.every(({ draft }) => draft.local);
   if (isAllLocal) {
-    tell(world, [stateMessage(turn, world, "running", { activity: "executing_tool" })]);
+    tell(worker, [stateMessage(turn, worker, "running", { activity: "executing_tool" })]);
     return (await runStepLocals(session, step)) ? "next" : "ended";
   }
   const waiting = step.calls.map(({ draft }) => draft.tool_call_id);
-  tell(world, [
-    stateMessage(turn, world, "suspended", {
+  tell(worker, [
+    stateMessage(turn, worker, "suspended", {
       activity: "awaiting_tool_result",
       waiting_tool_count: waiting.length,
       waiting_tool_call_ids: waiting,

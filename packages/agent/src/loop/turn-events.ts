@@ -5,24 +5,25 @@
 //       (docs/protocol/turns.md#one-step-in-order).
 //   E2. Chunks are gathered for a moment: a model writes faster than anybody reads.
 
-import { type BusMessage, shownTime, type Timer, traceparent } from "@tessera/kernel";
+import { type BusMessage, shownTime, type Timer } from "@tessera/kernel";
 import {
   buildChunkPayload,
   type ChunkPayload,
   formatSubject,
-  HEADERS,
   type StateEventMetadata,
   type StepPhase,
+  traceparentOf,
+  turnHeaders,
 } from "@tessera/protocol";
 import type { ModelChunk } from "../model-port.ts";
-import type { LoopWorld, Turn } from "./world.ts";
+import type { Turn, WorkerContext } from "./worker-context.ts";
 
 const CHUNK_EVERY_MS = 40;
 const encoder = new TextEncoder();
 
 export function stepMessage(
   turn: Turn,
-  ids: LoopWorld["ids"],
+  ids: WorkerContext["ids"],
   step_id: string,
   phase: StepPhase,
   metadata = {},
@@ -37,27 +38,27 @@ export function stepMessage(
 
 export function stateMessage(
   turn: Turn,
-  world: LoopWorld,
+  worker: WorkerContext,
   status: "running" | "suspended" | "idle",
   metadata: StateEventMetadata,
 ): BusMessage {
-  return eventMessage(turn, world.ids, "state", "AgentStatePayload", {
+  return eventMessage(turn, worker.ids, "state", "AgentStatePayload", {
     agent_id: turn.agent_id,
     agent_turn_id: turn.agent_turn_id,
     status,
     turn_epoch: turn.turn_epoch,
-    updated_at: shownTime(world.clock).toISOString(),
+    updated_at: shownTime(worker.clock).toISOString(),
     output_box_id: turn.output_box_id,
     metadata,
   });
 }
 
-export function tell(world: LoopWorld, messages: readonly BusMessage[]): void {
-  void world.bus.publish(messages).catch(() => undefined); // lost events cost nobody anything
+export function tell(worker: WorkerContext, messages: readonly BusMessage[]): void {
+  void worker.bus.publish(messages).catch(() => undefined); // lost events cost nobody anything
 }
 
 /** E2. The stream of one model answer. */
-export function chunkStream(world: LoopWorld, turn: Turn, step_id: string) {
+export function chunkStream(worker: WorkerContext, turn: Turn, step_id: string) {
   let gathered: { type: ModelChunk["type"]; text: string } | null = null;
   let timer: Timer | null = null;
   let index = 0;
@@ -65,7 +66,7 @@ export function chunkStream(world: LoopWorld, turn: Turn, step_id: string) {
     const payload = buildChunkPayload({ agent_turn_id: turn.agent_turn_id, step_id, index, ...chunk });
     index += 1;
     const subject = subjectOf(turn, "str", "chunk");
-    tell(world, [{ subject, headers: {}, data: encoder.encode(JSON.stringify(payload)) }]);
+    tell(worker, [{ subject, headers: {}, data: encoder.encode(JSON.stringify(payload)) }]);
   }
   function flush(): void {
     timer?.cancel();
@@ -78,7 +79,7 @@ export function chunkStream(world: LoopWorld, turn: Turn, step_id: string) {
     push(chunk: ModelChunk): void {
       if (gathered !== null && gathered.type !== chunk.type) flush();
       gathered = { type: chunk.type, text: (gathered?.text ?? "") + chunk.text };
-      timer ??= world.clock.after(CHUNK_EVERY_MS, flush);
+      timer ??= worker.clock.after(CHUNK_EVERY_MS, flush);
     },
     end(facts: Pick<ChunkPayload, "usage" | "response_cost">): void {
       flush();
@@ -87,20 +88,10 @@ export function chunkStream(world: LoopWorld, turn: Turn, step_id: string) {
   };
 }
 
-function eventMessage(turn: Turn, ids: LoopWorld["ids"], kind: string, type: string, payload: object): BusMessage {
+function eventMessage(turn: Turn, ids: WorkerContext["ids"], kind: string, type: string, payload: object): BusMessage {
   return {
     subject: subjectOf(turn, "evt", kind),
-    headers: {
-      [HEADERS.project_id]: turn.project_id,
-      [HEADERS.channel_id]: turn.channel_id,
-      [HEADERS.agent_id]: turn.agent_id,
-      [HEADERS.agent_turn_id]: turn.agent_turn_id,
-      [HEADERS.turn_epoch]: String(turn.turn_epoch),
-      [HEADERS.traceparent]: traceparent(turn.trace_id, ids.spanId()),
-      [HEADERS.version]: "v1r4",
-      [HEADERS.msg_type]: type,
-      [HEADERS.sender]: "tessera",
-    },
+    headers: turnHeaders(turn, { traceparent: traceparentOf(turn.trace_id, ids.spanId()), msg_type: type }),
     data: encoder.encode(JSON.stringify(payload)),
   };
 }

@@ -13,10 +13,10 @@ import { requireNone } from "../extensions/extension-host.ts";
 import { type AgentProfile, MEMORY_DEFAULT } from "../profile.ts";
 import { createTranscript, deliverableSchema, type EarlierTurn, type Transcript } from "../transcript/index.ts";
 import { SUBMIT_RESULT } from "./submit-result.ts";
-import type { LoopWorld, Turn } from "./world.ts";
+import type { Turn, WorkerContext } from "./worker-context.ts";
 
 export interface TurnSession {
-  readonly world: LoopWorld;
+  readonly worker: WorkerContext;
   readonly turn: Turn;
   readonly profile: AgentProfile;
   readonly agentName: string;
@@ -39,26 +39,26 @@ export interface TurnSession {
 
 const PAGE = 500;
 
-export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
+export async function openSession(worker: WorkerContext, turn: Turn, stopping: AbortSignal): Promise<TurnSession> {
   const { project_id, context_box_id } = turn;
   // Asked for together, so that they are read in one round, with those of other turns (kernel's gathered-reads.ts).
   const [{ profile, earlier }, output, context, catalog, roster] = await Promise.all([
-    readMemory(world, turn),
-    world.boxes.read(project_id, turn.output_box_id, turn.box_start),
-    context_box_id === null ? [] : world.boxes.read(project_id, context_box_id),
-    world.tools.catalogOf(project_id),
-    world.kernel.reads.agent(project_id, turn.agent_id),
+    readMemory(worker, turn),
+    worker.boxes.read(project_id, turn.output_box_id, turn.box_start),
+    context_box_id === null ? [] : worker.boxes.read(project_id, context_box_id),
+    worker.tools.catalogOf(project_id),
+    worker.kernel.reads.agent(project_id, turn.agent_id),
   ]);
   // Others may write into the box, too: a turn that is stopped in the queue leaves its deliverable there.
   const cards: CardDocument[] = output.filter((card) => card.metadata.agent_turn_id === turn.agent_turn_id);
-  const offered = await offerTools(world, catalog, profile, deliverableSchema(context) !== null);
+  const offered = await offerTools(worker, catalog, profile, deliverableSchema(context) !== null);
   const metadata = isJsonObject(roster?.metadata) ? roster.metadata : {};
-  const watch = watchTurn(turn, { ...world, stopping });
+  const watch = watchTurn(turn, { ...worker, stopping });
   const transcript = createTranscript({ earlier, context, current: cards });
   const known = new Set(cards.map((card) => card.card_id));
   let answersWaiting = turn.answers_waiting;
   return {
-    world,
+    worker,
     turn,
     profile,
     agentName: typeof metadata.agent_name === "string" ? metadata.agent_name : profile.name,
@@ -70,7 +70,7 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
     offered,
     signal: watch.signal,
     hasAnswers() {
-      const hasSome = answersWaiting > 0 || world.wasRung(turn);
+      const hasSome = answersWaiting > 0 || worker.wasRung(turn);
       answersWaiting = 0;
       return hasSome;
     },
@@ -85,18 +85,18 @@ export async function openSession(world: LoopWorld, turn: Turn, stopping: AbortS
   };
 }
 
-/** The profile, and what its memory holds. Something else than a model reads no transcript. */
+/** The profile, and what its memory holds. A driver reads no transcript. */
 async function readMemory(
-  world: LoopWorld,
+  worker: WorkerContext,
   turn: Turn,
 ): Promise<{ readonly profile: AgentProfile; readonly earlier: readonly EarlierTurn[] }> {
-  if (world.mind !== undefined) return { profile: world.mind.profileOf(turn), earlier: [] };
-  const profile = await readProfile(world, turn);
-  return { profile, earlier: await world.conversations.before(turn, profile.memory ?? MEMORY_DEFAULT) };
+  if (worker.driver !== undefined) return { profile: await worker.driver.profileOf(turn), earlier: [] };
+  const profile = await readProfile(worker, turn);
+  return { profile, earlier: await worker.conversations.before(turn, profile.memory ?? MEMORY_DEFAULT) };
 }
 
-async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> {
-  const profile = await profileIn(world, turn);
+async function readProfile(worker: WorkerContext, turn: Turn): Promise<AgentProfile> {
+  const profile = await profileIn(worker, turn);
   if (profile === null)
     throw errorOf("profile_not_found", `the profile box of agent ${turn.agent_id} holds no profile`);
   return profile;
@@ -104,10 +104,10 @@ async function readProfile(world: LoopWorld, turn: Turn): Promise<AgentProfile> 
 
 /** Null: its profile box holds none. */
 export async function profileIn(
-  world: Pick<LoopWorld, "kernel">,
+  worker: Pick<WorkerContext, "kernel">,
   turn: Pick<Turn, "project_id" | "profile_box_id">,
 ): Promise<AgentProfile | null> {
-  const box = turn.profile_box_id === null ? [] : await readBox(world, turn.project_id, turn.profile_box_id);
+  const box = turn.profile_box_id === null ? [] : await readBox(worker, turn.project_id, turn.profile_box_id);
   const card = box.find((each) => each.type === "sys.profile");
   const data = isJsonObject(card?.content) ? card.content.data : null;
   return isJsonObject(data) ? (data as unknown as AgentProfile) : null;
@@ -115,14 +115,14 @@ export async function profileIn(
 
 /** S3 */
 export async function readBox(
-  world: Pick<LoopWorld, "kernel">,
+  worker: Pick<WorkerContext, "kernel">,
   projectId: string,
   boxId: string,
   start = 0,
 ): Promise<(CardDocument & { pos: number })[]> {
   const cards: (CardDocument & { pos: number })[] = [];
   for (let from = start; ; ) {
-    const page = await world.kernel.reads.boxCards(projectId, boxId, { from, limit: PAGE });
+    const page = await worker.kernel.reads.boxCards(projectId, boxId, { from, limit: PAGE });
     cards.push(...page);
     const last = page.at(-1);
     if (page.length < PAGE || last === undefined) return cards;
@@ -133,7 +133,7 @@ export async function readBox(
 /** The project's tools that the profile allows, the internal ones it names, and those of extensions. A turn whose deliverable has
  *  a schema has submit_result in any case: nothing else can end it. */
 async function offerTools(
-  world: LoopWorld,
+  worker: WorkerContext,
   project: ToolCatalog,
   profile: AgentProfile,
   isTyped: boolean,
@@ -145,11 +145,13 @@ async function offerTools(
   const internal = INTERNAL_TOOL_DEFINITIONS.filter((definition) =>
     profile.allowed_internal_tools.includes(definition.tool_name),
   );
-  if (world.extensions === undefined) requireNone(profile);
+  if (worker.extensions === undefined) requireNone(profile);
   const offered: RegisteredTool[] = [
-    ...project.list().filter(({ definition }) => isAllowed(definition.tool_name)),
+    ...project
+      .list()
+      .filter((tool) => isAllowed(tool.definition.tool_name) && (worker.driver?.mayCall?.(tool) ?? true)),
     ...internal.map((definition) => ({ definition, code: null })),
-    ...((await world.extensions?.toolsOf(profile, (name) => project.get(name) !== undefined)) ?? []),
+    ...((await worker.extensions?.toolsOf(profile, (name) => project.get(name) !== undefined)) ?? []),
   ];
   const hasSubmit = isTyped || profile.allowed_internal_tools.includes(SUBMIT_RESULT.tool_name);
   return hasSubmit ? [...offered, { definition: SUBMIT_RESULT, code: null }] : offered;

@@ -10,53 +10,54 @@ import { errorOf, TesseraError } from "@tessera/protocol";
 import { stackOf } from "@tessera/tool/run";
 import { countResumed, traceTurn } from "../telemetry/telemetry.ts";
 import { nextCallOf } from "./call-order.ts";
-import { type Ending, endingByMind, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
+import { type Ending, endingByDriver, endingByResults, endingBySteps, failTurn, finishWith } from "./finish-turn.ts";
 import { lastStepOf } from "./last-step.ts";
 import { runMixedLocals, runOpenLocals } from "./local-calls.ts";
 import { takeStep } from "./take-step.ts";
 import { openSession, type TurnSession } from "./turn-session.ts";
-import type { LoopWorld, Turn } from "./world.ts";
+import type { Turn, WorkerContext } from "./worker-context.ts";
 
 /** Answers `accepted`, `nothing`, or why the agent could not be taken. */
 export async function workOnTurn(
-  world: LoopWorld,
+  worker: WorkerContext,
   agent: { readonly project_id: string; readonly agent_id: string; readonly reclaim?: boolean },
   stopping: AbortSignal,
 ): Promise<string> {
-  const worker_id = world.workerId();
-  const outcome = await world.kernel.resume({ ...agent, worker_id });
+  const worker_id = worker.workerId();
+  const outcome = await worker.kernel.resume({ ...agent, worker_id });
   if (outcome.outcome === "rejected") {
     if (outcome.code === "worker_lapsed") throw stillInDoubt(agent.agent_id);
-    if (outcome.code !== "not_found") world.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
+    if (outcome.code !== "not_found")
+      worker.onWarning(`agent ${agent.agent_id} was not taken forward: ${outcome.code}`);
     return outcome.code;
   }
   const run = () =>
     outcome.outcome === "nothing"
-      ? runMixedLocals(world, agent, outcome, stopping)
-      : takeForward(world, outcome, stopping);
+      ? runMixedLocals(worker, agent, outcome, stopping)
+      : runInSession(worker, outcome, stopping);
   const { agent_turn_id, local_calls } = outcome;
   // Calls that run here are not new to a worker that is just given the turn: one before it was lost.
   const isSuspect = (local_calls ?? []).length > 0 || (outcome.outcome === "accepted" && outcome.crash_count > 0);
-  const { whileAtWork = unwatched } = world;
+  const { whileAtWork = unwatched } = worker;
   await (agent_turn_id === null ? run() : whileAtWork({ agent_turn_id, worker_id, isSuspect }, run));
   return outcome.outcome;
 }
 
-async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSignal): Promise<void> {
+async function runInSession(worker: WorkerContext, outcome: Turn, stopping: AbortSignal): Promise<void> {
   let session: TurnSession;
   try {
-    session = await openSession(world, outcome, stopping);
+    session = await openSession(worker, outcome, stopping);
   } catch (error) {
-    await failOrThrow(world, outcome, error); // nothing of it can be read: it would crash every worker
+    await failOrThrow(worker, outcome, error); // nothing of it can be read: it would crash every worker
     return;
   }
   const run = () => runTurn(session, outcome);
-  const { extensions } = world;
+  const { extensions } = worker;
   try {
     await traceTurn(outcome, {
       agentName: session.agentName,
       parentOf: async () =>
-        (await world.kernel.reads.turn(outcome.project_id, outcome.agent_turn_id))?.parent_traceparent,
+        (await worker.kernel.reads.turn(outcome.project_id, outcome.agent_turn_id))?.parent_traceparent,
       work: async () => {
         const ending = await (extensions === undefined ? run() : extensions.aroundTurn(session, run));
         if (ending !== null) await finishWith(session, ending);
@@ -64,7 +65,7 @@ async function takeForward(world: LoopWorld, outcome: Turn, stopping: AbortSigna
     });
   } catch (error) {
     if (session.signal.aborted) return; // T2: stopped, lost, or going away
-    await failOrThrow(world, outcome, error); // T3
+    await failOrThrow(worker, outcome, error); // T3
   } finally {
     session.close();
   }
@@ -81,10 +82,10 @@ async function runTurn(session: TurnSession, taken: Turn): Promise<Ending | null
     if (!isOurs) return null;
   }
   for (;;) {
-    if (session.signal.aborted || session.world.isDraining()) return null; // the next worker goes on from here
+    if (session.signal.aborted || session.worker.isDraining()) return null; // the next worker goes on from here
     const last = lastStepOf(session.cards);
-    const end = last.steps === 0 ? null : (session.world.mind?.endOf(last) ?? null);
-    if (end !== null) return endingByMind(session, end);
+    const end = last.steps === 0 ? null : (session.worker.driver?.endOf(last, session) ?? null);
+    if (end !== null) return endingByDriver(session, end);
     if (last.afterExecution === "terminate") return endingByResults(session, last.results);
     const areCallsLeft = nextCallOf(session.cards) !== null;
     if (last.steps >= session.profile.max_steps && !areCallsLeft) return endingBySteps(session);
@@ -97,7 +98,7 @@ async function runTurn(session: TurnSession, taken: Turn): Promise<Ending | null
 
 /** False: the turn is no longer ours. */
 async function takeAnswers(session: TurnSession): Promise<boolean> {
-  const outcome = await session.world.kernel.takeAnswers(session.turn);
+  const outcome = await session.worker.kernel.takeAnswers(session.turn);
   if (outcome.outcome === "accepted") session.append(outcome.cards);
   else if (outcome.code !== "stale_epoch") throw errorOf(outcome.code, "the answers that came in could not be taken");
   return outcome.outcome === "accepted";
@@ -105,27 +106,27 @@ async function takeAnswers(session: TurnSession): Promise<boolean> {
 
 /** The worker's lease has run out; renewed before anybody notices, it holds what it held (agent-worker's W4). That may be more
  *  than it knows of: the kernel repeats a question whose answer was lost, and only the repetition was refused. */
-export function stillInDoubt(agentId: string): TesseraError {
+function stillInDoubt(agentId: string): TesseraError {
   return errorOf(
     "worker_lapsed",
-    `whether this worker holds a turn of ${agentId} cannot be told while its lease is over`,
+    `it is unknown whether this worker holds a turn of ${agentId}: its lease has expired`,
   );
 }
 
 /** What the store could not do may be done later; everything else ends the turn, with a code. The stack is for operators. */
-async function failOrThrow(world: LoopWorld, turn: Turn, error: unknown): Promise<void> {
+async function failOrThrow(worker: WorkerContext, turn: Turn, error: unknown): Promise<void> {
   if (isStorageError(error)) throw error;
   if (TesseraError.is(error)) {
     // What an extension threw is in the log already. Whatever else is behind a code of ours may hold what nobody should see.
     const isExtension = error.code === "extension_failed" || error.code === "E_EXT_LOAD";
     return await failTurn(
-      world,
+      worker,
       turn,
       error,
       isExtension && error.cause !== undefined ? stackOf(error.cause) : undefined,
     );
   }
   const stack = stackOf(error);
-  world.onWarning(`turn ${turn.agent_turn_id} failed: ${stack}`);
-  await failTurn(world, turn, new TesseraError("internal_error", "the worker failed while it ran the turn"), stack);
+  worker.onWarning(`turn ${turn.agent_turn_id} failed: ${stack}`);
+  await failTurn(worker, turn, new TesseraError("internal_error", "the worker failed while it ran the turn"), stack);
 }

@@ -31,12 +31,12 @@ export interface AskProviderOptions {
   readonly warnOnce: (warning: string) => void;
 }
 
-export const ATTEMPTS_MAX = 3;
-export const BACKOFF_MS_MIN = 2_000;
-export const BACKOFF_MS_MAX = 10_000;
+const ATTEMPTS_MAX = 3;
+const BACKOFF_MS_MIN = 2_000;
+const BACKOFF_MS_MAX = 10_000;
 /** A server that says when to come back is believed within these bounds. */
-export const RETRY_AFTER_MS_MIN = 1_000;
-export const RETRY_AFTER_MS_MAX = 60_000;
+const RETRY_AFTER_MS_MIN = 1_000;
+const RETRY_AFTER_MS_MAX = 60_000;
 
 export async function askProvider(
   call: ModelCall,

@@ -4,7 +4,7 @@ import { createServer, type IncomingHttpHeaders, type ServerResponse } from "nod
 import type { AddressInfo } from "node:net";
 import type { Clock } from "@tessera/kernel/ports";
 
-export interface SeenRequest {
+interface SeenRequest {
   readonly url: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Record<string, unknown>;

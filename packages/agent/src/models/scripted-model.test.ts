@@ -158,15 +158,29 @@ describe("placeholders", () => {
     expect((await ask([say("{{result}}")], content).answer).text).toBe("v");
   });
 
-  it.each(["{{result}}", "{{results.0}}", "{{results.9.x}}", "{{earlier.0}}"])(
-    "without a value fail the call: %s",
-    async (text) => {
-      await expect(ask([say(text)], [user("u")]).answer).rejects.toMatchObject({
-        code: "E_CONFIG_SCHEMA_INVALID",
-        message: `the scripted model script has no value for ${text} in the reply of rules[0]`,
-      });
-    },
-  );
+  const failed = { error: { code: "internal_error", message: "list is not iterable" } };
+  const long = { text: "x".repeat(400) };
+
+  it.each([
+    ["{{result}}", [], ": no tool has answered"],
+    ["{{results.0}}", [], ": no tool has answered"],
+    ["{{earlier.0}}", [], ""],
+    [
+      "{{result.words}}",
+      [called("t"), result("t", failed, "error-json")],
+      `: the last result is ${JSON.stringify(failed)}`,
+    ],
+    [
+      "{{results.9.x}}",
+      [called("t"), result("t", long)],
+      `: the last result is ${JSON.stringify(long).slice(0, 300)}…`,
+    ],
+  ] as const)("without a value fail the call, which says what the last result is: %s", async (text, after, found) => {
+    await expect(ask([say(text)], [user("u"), ...after]).answer).rejects.toMatchObject({
+      code: "E_CONFIG_SCHEMA_INVALID",
+      message: `the scripted model script has no value for ${text} in the reply of rules[0]${found}`,
+    });
+  });
 
   it("never reach what an object inherits", async () => {
     const messages = [user("u"), called("t"), result("t", { x: 1 })];

@@ -6,6 +6,7 @@
 //   D4. It streams in several chunks, and its delay runs on the Clock, like a real model's.
 //   D5. What is wrong with the script is a mistake of configuration, with the model and the rule as the file counts them
 //       (`rules[0]` is the first): no key and no endpoint would help. Only a reply that is an error is a failure of the model.
+//   D6. A reply that asks a result for what it does not have is told the result: it may be the failure of the tool.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { type ErrorCode, errorOf, type JsonObject, TesseraError } from "@tessera/protocol";
@@ -23,6 +24,7 @@ const CHUNK_CHARS_MIN = 12;
 /** A long text comes in bigger pieces: chunks are messages on the bus. */
 const TEXT_CHUNKS_MAX = 256;
 const MESSAGE_CHARS_SHOWN = 300;
+const RESULT_CHARS_SHOWN = 300;
 const RULES_SHOWN_MAX = 12;
 /** Good enough to see usage and cost without a tokenizer. */
 const CHARS_PER_TOKEN = 4;
@@ -92,8 +94,15 @@ function fill(reply: ScriptedReply, index: number, call: ModelCall, transcript: 
     };
   } catch (error) {
     if (!(error instanceof NoValue)) throw error;
-    throw mistaken(call, `has no value for ${error.message} in the reply of rules[${index}]`);
+    const found = error.message.startsWith("{{result") ? lastResult(transcript) : ""; // D6
+    throw mistaken(call, `has no value for ${error.message} in the reply of rules[${index}]${found}`);
   }
+}
+
+function lastResult({ result }: TranscriptView): string {
+  if (result === undefined) return ": no tool has answered";
+  const text = JSON.stringify(result);
+  return `: the last result is ${text.slice(0, RESULT_CHARS_SHOWN)}${text.length > RESULT_CHARS_SHOWN ? "…" : ""}`;
 }
 
 /** Text in pieces that end at white space, then one chunk for each call. */

@@ -18,7 +18,7 @@ export interface ScriptedWhen {
   readonly tool?: string;
 }
 
-export interface ScriptedToolCall {
+interface ScriptedToolCall {
   readonly name: string;
   /** Any JSON; a string is the raw text that the model wrote. */
   readonly arguments: JsonValue;

@@ -13,7 +13,6 @@ import {
   type JsonValue,
   type ToolDelegationPolicy,
 } from "@tessera/protocol";
-import { builtinExtension } from "../extensions/builtin/index.ts";
 import { type MemoryPolicy, WORKER_TARGET_DEFAULT } from "../profile.ts";
 import type { ReadBundleFile } from "./bundle-path.ts";
 import { delegationPolicyAt, internalToolsAt, toolDelegationPolicyAt, warnWithoutPolicy } from "./delegation.ts";
@@ -24,7 +23,7 @@ import { readPrompt, warnWithoutPrompt } from "./prompt.ts";
 import { checkAt, given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
 import { type Resource, readSpec } from "./resource-spec.ts";
 import { STEPS_MAX } from "./swarm-resource.ts";
-import { resolveTool, type ToolWorld } from "./tool-refs.ts";
+import { resolveTool, type ToolTargets } from "./tool-refs.ts";
 
 export interface AgentResource extends Resource {
   readonly description: string;
@@ -54,7 +53,7 @@ export const TOOL_CALLS_MODES = ["parallel", "sequential"] as const;
 export type ToolCallsMode = (typeof TOOL_CALLS_MODES)[number];
 
 /** An extension as an agent lists it. */
-export interface ExtensionUse {
+interface ExtensionUse {
   readonly name: string;
   /** Given for one that comes with the product. */
   readonly package?: typeof OWN_PACKAGE;
@@ -62,7 +61,7 @@ export interface ExtensionUse {
   readonly config?: JsonObject;
 }
 
-export interface AgentWorld extends ToolWorld {
+export interface AgentTargets extends ToolTargets {
   readonly readFile: ReadBundleFile;
   readonly scriptedModels: ReadonlySet<string>;
 }
@@ -92,29 +91,29 @@ const TOKENS_MAX = 100_000_000;
 export async function readAgent(
   reading: ResourceReading,
   resource: Resource,
-  world: AgentWorld,
+  targets: AgentTargets,
 ): Promise<AgentResource | null> {
   const spec = readSpec(reading, SPEC_KEYS);
   if (spec === undefined) return null;
-  const { model, params } = readModelConfig(reading, spec, world);
-  const tools = readTools(reading, spec, "tools", world);
-  const extensions = readExtensions(reading, spec, world);
+  const { model, params } = readModelConfig(reading, spec, targets);
+  const tools = readTools(reading, spec, "tools", targets);
+  const extensions = await readExtensions(reading, spec, targets);
   const allowed_internal_tools = internalToolsAt(reading, spec, "allowedInternalTools");
   const must_end_with = namesAt(reading, spec, "mustEndWith") ?? [];
   const delegation_policy = delegationPolicyAt(reading, spec, POLICY_KEYS);
   const callable = new Set([...tools, ...allowed_internal_tools]);
   // An extension may bring tools of its own, and of tools with mistakes the names are not known: neither is a mistake here.
   const areToolsKnown =
-    extensions.length === 0 && !world.unread.some(({ kind }) => kind === "Tool") && reading.mistakes.length === 0;
-  const required_tools = readRequired(reading, spec, world, areToolsKnown ? callable : null);
+    extensions.length === 0 && !targets.unread.some(({ kind }) => kind === "Tool") && reading.mistakes.length === 0;
+  const required_tools = readRequired(reading, spec, targets, areToolsKnown ? callable : null);
   if (areToolsKnown && reading.mistakes.length === 0) {
     checkCallable(reading, required_tools, callable, "/spec/requiredTools"); // A2
     checkCallable(reading, must_end_with, callable, "/spec/mustEndWith");
   }
   warnWithoutPolicy(reading, allowed_internal_tools, delegation_policy, "/spec/allowedInternalTools");
-  const system_prompt = await readPrompt(reading, spec, world.readFile);
+  const system_prompt = await readPrompt(reading, spec, targets.readFile);
   // An extension may bring one, and a script reads none.
-  if (extensions.length === 0 && !world.scriptedModels.has(model)) warnWithoutPrompt(reading, spec);
+  if (extensions.length === 0 && !targets.scriptedModels.has(model)) warnWithoutPrompt(reading, spec);
   return {
     ...resource,
     description: descriptionAt(reading, spec),
@@ -139,7 +138,7 @@ export async function readAgent(
 function readModelConfig(
   reading: ResourceReading,
   spec: Mapping,
-  world: AgentWorld,
+  targets: AgentTargets,
 ): { readonly model: string; readonly params: JsonObject | null } {
   const config = mappingAt(reading, spec, "modelConfig");
   const modelRef = config === undefined ? undefined : given(config.value, "modelRef");
@@ -157,20 +156,25 @@ function readModelConfig(
     numberAt(reading, params, "maxTokens", { min: 1, max: TOKENS_MAX });
     numberAt(reading, params, "topP", { min: 0, max: 1, whole: false });
   }
-  const model = ref === undefined ? undefined : resolveLocal(reading, ref, world);
+  const model = ref === undefined ? undefined : resolveLocal(reading, ref, targets);
   return { model: model ?? "", params: params?.value ?? null };
 }
 
-function readTools(reading: ResourceReading, spec: Mapping, key: string, world: AgentWorld): readonly string[] {
+function readTools(reading: ResourceReading, spec: Mapping, key: string, targets: AgentTargets): readonly string[] {
   const names = (listAt(reading, spec, key) ?? []).flatMap((value, index) =>
-    toolsOf(reading, value, `/spec/${key}/${index}`, world),
+    toolsOf(reading, value, `/spec/${key}/${index}`, targets),
   );
   return [...new Set(names)];
 }
 
-function toolsOf(reading: ResourceReading, value: JsonValue, pointer: string, world: AgentWorld): readonly string[] {
+function toolsOf(
+  reading: ResourceReading,
+  value: JsonValue,
+  pointer: string,
+  targets: AgentTargets,
+): readonly string[] {
   const ref = readRef(reading, value, pointer, "Tool");
-  return ref === undefined ? [] : resolveTool(reading, ref, world);
+  return ref === undefined ? [] : resolveTool(reading, ref, targets);
 }
 
 function toolCallsAt(reading: ResourceReading, spec: Mapping): ToolCallsMode {
@@ -186,13 +190,13 @@ function toolCallsAt(reading: ResourceReading, spec: Mapping): ToolCallsMode {
 function readRequired(
   reading: ResourceReading,
   spec: Mapping,
-  world: AgentWorld,
+  targets: AgentTargets,
   callable: ReadonlySet<string> | null,
 ): readonly string[] {
   const names = (listAt(reading, spec, "requiredTools") ?? []).flatMap((value, index) => {
     const pointer = `/spec/requiredTools/${index}`;
     if (typeof value !== "string" || value === "" || value.includes("/")) {
-      return toolsOf(reading, value, pointer, world);
+      return toolsOf(reading, value, pointer, targets);
     }
     const named = [...(callable ?? [])].filter((tool) => tool === value || tool.split("__")[0] === value);
     if (named.length > 0) return named;
@@ -204,8 +208,15 @@ function readRequired(
   return [...new Set(names)];
 }
 
-function readExtensions(reading: ResourceReading, spec: Mapping, world: AgentWorld): readonly ExtensionUse[] {
-  const uses = (listAt(reading, spec, "extensions") ?? []).flatMap((value, index): ExtensionUse[] => {
+async function readExtensions(
+  reading: ResourceReading,
+  spec: Mapping,
+  targets: AgentTargets,
+): Promise<readonly ExtensionUse[]> {
+  const listed = listAt(reading, spec, "extensions") ?? [];
+  if (listed.length === 0) return [];
+  const { builtinExtension } = await import("../extensions/builtin/index.ts");
+  const uses = listed.flatMap((value, index): ExtensionUse[] => {
     const pointer = `/spec/extensions/${index}`;
     const ref = readRef(reading, value, pointer, "Extension", EXTENSION_USE_KEYS);
     const config = isJsonObject(value) && mappingAt(reading, { value, pointer }, "config")?.value;
@@ -216,7 +227,9 @@ function readExtensions(reading: ResourceReading, spec: Mapping, world: AgentWor
       checkAt(reading, config ? `${pointer}/config` : pointer, () => builtin.checkConfig(config || {}));
       return [{ name: ref.name, package: OWN_PACKAGE, ...given }];
     }
-    const name = resolveLocal(reading, ref, world, () => meantExtension(ref.name));
+    const name = resolveLocal(reading, ref, targets, () =>
+      builtin === undefined ? undefined : meantExtension(ref.name),
+    );
     return name === undefined ? [] : [{ name, ...given }];
   });
   const names = uses.map(({ name }) => name);
@@ -230,8 +243,7 @@ function readExtensions(reading: ResourceReading, spec: Mapping, world: AgentWor
 }
 
 /** How to write what was meant: the built-in ones are reached by their package only. */
-function meantExtension(name: string): string | undefined {
-  if (builtinExtension(name) === undefined) return undefined;
+function meantExtension(name: string): string {
   const reference = `{kind: Extension, name: ${name}, package: "@tessera/base"}`;
   return `there is no Extension ${shown(name)} in this bundle; the built-in one is ${reference}`;
 }

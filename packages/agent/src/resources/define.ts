@@ -19,7 +19,7 @@ import type { DefinedTool } from "@tessera/tool";
 import { API_VERSION } from "@tessera/tool/resources";
 import type { ToolCallsMode } from "./agent-resource.ts";
 
-export interface ResourceDocument<K extends string> {
+interface ResourceDocument<K extends string> {
   readonly apiVersion: typeof API_VERSION;
   readonly kind: K;
   readonly metadata: { readonly name: string };
@@ -50,16 +50,16 @@ export interface ModelDraft {
   readonly capabilities?: Readonly<Record<string, boolean>>;
 }
 
-export type SecretSource =
+type SecretSource =
   | { readonly valueFrom: { readonly env: string } }
   | { readonly valueFrom: { readonly secretRef: { readonly ref: string; readonly key: string } } };
 
 /** A name, or a name in a package: `{name: "bash", package: "@tessera/base"}`. */
-export type NamedRef = string | { readonly name: string; readonly package?: string };
-export type ToolRef = NamedRef | Pick<DefinedTool<never, never>, "definition">;
+type NamedRef = string | { readonly name: string; readonly package?: string };
+type ToolRef = NamedRef | Pick<DefinedTool<never, never>, "definition">;
 
 /** An extension with what this agent gives it, laid over the configuration of the Extension. */
-export interface ExtensionDraft {
+interface ExtensionDraft {
   readonly name: string;
   readonly package?: string;
   readonly config?: Readonly<Record<string, unknown>>;
@@ -109,7 +109,7 @@ export interface AgentDraft {
 }
 
 /** Absent fields do not limit. */
-export interface ToolDelegationDraft {
+interface ToolDelegationDraft {
   readonly operations?: readonly DelegatedOperation[];
   readonly targetTags?: readonly string[];
   readonly targetProfiles?: readonly string[];

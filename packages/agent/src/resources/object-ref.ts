@@ -80,7 +80,7 @@ function ofKind(
 }
 
 /** What references may lead to, beside what a resource itself says. */
-export interface RefWorld {
+export interface RefTargets {
   /** Names by kind, resources that could not be read included: one mistake is not to cause another. */
   readonly names: ReadonlyMap<ResourceKind, ReadonlySet<string>>;
   readonly packageName: string | null;
@@ -88,7 +88,7 @@ export interface RefWorld {
   readonly unread: readonly UnreadResource[];
 }
 
-export function isUnread({ unread }: RefWorld, { kind, name }: Pick<ObjectRef, "kind" | "name">): boolean {
+export function isUnread({ unread }: RefTargets, { kind, name }: Pick<ObjectRef, "kind" | "name">): boolean {
   return unread.some((each) => each.kind === kind && each.name === name);
 }
 
@@ -96,19 +96,19 @@ export function isUnread({ unread }: RefWorld, { kind, name }: Pick<ObjectRef, "
 export function resolveLocal(
   reading: ResourceReading,
   ref: ObjectRef,
-  world: RefWorld,
+  targets: RefTargets,
   meant: () => string | undefined = () => undefined,
 ): string | undefined {
-  if (!isLocal(reading, ref, world)) return undefined;
-  const names = world.names.get(ref.kind) ?? new Set();
+  if (!isLocal(reading, ref, targets)) return undefined;
+  const names = targets.names.get(ref.kind) ?? new Set();
   if (names.has(ref.name)) return ref.name;
-  if (isUnread(world, ref)) return undefined; // its own mistake was reported
-  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, meant() ?? notFound(ref, [...names], world.unread));
+  if (isUnread(targets, ref)) return undefined; // its own mistake was reported
+  reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, meant() ?? notFound(ref, [...names], targets.unread));
   return undefined;
 }
 
 /** Whether the reference leads into this bundle. A package that nobody installed is reported. */
-export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName }: RefWorld): boolean {
+export function isLocal(reading: ResourceReading, ref: ObjectRef, { packageName }: RefTargets): boolean {
   if (ref.package === undefined || ref.package === packageName) return true;
   const known = [...BUILTIN_PACKAGES].join(" and ");
   const message = BUILTIN_PACKAGES.has(ref.package)

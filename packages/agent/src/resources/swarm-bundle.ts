@@ -17,7 +17,7 @@ import {
   readToolBundle,
   type UnreadResource,
 } from "@tessera/tool/resources";
-import { type AgentResource, type AgentWorld, readAgent } from "./agent-resource.ts";
+import { type AgentResource, type AgentTargets, readAgent } from "./agent-resource.ts";
 import type { ReadBundleFile } from "./bundle-path.ts";
 import { type ConfigModule, readConfig } from "./config-resources.ts";
 import { type ExtensionResource, readExtension } from "./extension-resource.ts";
@@ -78,7 +78,7 @@ export async function readSwarmResources(
   const config = options.config === undefined ? null : readConfig(options.config, mistakes);
   const resources = withoutRepeated([...yaml, ...(config?.resources ?? [])], mistakes);
   const packages = resources.filter(({ kind }) => kind === "Package");
-  const world: AgentWorld = {
+  const targets: AgentTargets = {
     names: namesByKind(resources),
     packageName: packages[0]?.name ?? null,
     ownTools: indexTools([...(options.toolNames ?? []), ...(config?.toolNames ?? [])]),
@@ -95,7 +95,7 @@ export async function readSwarmResources(
       ...(yaml.includes(resource) ? {} : { subject: `${resource.kind}/${resource.name}` }),
     });
     if (resource.kind === "Package") checkPackagePlace(reading, resource, packages);
-    const read = await readResource(reading, resource, world, options);
+    const read = await readResource(reading, resource, targets, options);
     mistakes.push(...reading.mistakes);
     warnings.push(...reading.warnings);
     if (read === null || reading.mistakes.length > 0) continue; // B3
@@ -116,7 +116,7 @@ export async function readSwarmResources(
 async function readResource(
   reading: ResourceReading,
   { kind, name, file, line, column }: BundleResource,
-  world: AgentWorld,
+  targets: AgentTargets,
   { isEnvSet }: SwarmBundleOptions,
 ): Promise<object | null> {
   const head = { name, file, line, column };
@@ -126,9 +126,9 @@ async function readResource(
     case "Model":
       return readModel(reading, head, isEnvSet);
     case "Agent":
-      return await readAgent(reading, head, world);
+      return await readAgent(reading, head, targets);
     case "Swarm":
-      return readSwarm(reading, head, world);
+      return readSwarm(reading, head, targets);
     case "Extension":
       return readExtension(reading, head);
     case "Connector":

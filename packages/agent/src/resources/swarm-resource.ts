@@ -3,7 +3,7 @@
 import { isInstanceKey, STEPS_PER_TURN_MAX, type ToolDelegationPolicy } from "@tessera/protocol";
 import { toolDelegationPolicyAt } from "./delegation.ts";
 import { listAt, mappingAt, numberAt } from "./fields.ts";
-import { type RefWorld, readRef, resolveLocal } from "./object-ref.ts";
+import { type RefTargets, readRef, resolveLocal } from "./object-ref.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
 import { type Resource, readSpec } from "./resource-spec.ts";
 
@@ -38,16 +38,16 @@ const POLICY_KEYS: ReadonlySet<string> = new Set(["maxStepsPerTurn", "lifecycle"
 const LIFECYCLE_KEYS: ReadonlySet<string> = new Set(["ttlSeconds", "gcGraceSeconds"]);
 const SHUTDOWN_KEYS: ReadonlySet<string> = new Set(["gracePeriodSeconds"]);
 
-export function readSwarm(reading: ResourceReading, resource: Resource, world: RefWorld): SwarmResource {
+export function readSwarm(reading: ResourceReading, resource: Resource, targets: RefTargets): SwarmResource {
   const spec = readSpec(reading, SPEC_KEYS);
   if (spec === undefined) {
     const nothing = { entry_agent: "", agents: [], instance_key: null, tool_delegation_policy: undefined };
     return { ...resource, ...nothing, policy: policyOf(reading, undefined) };
   }
-  const agents = readAgents(reading, spec, world);
+  const agents = readAgents(reading, spec, targets);
   return {
     ...resource,
-    entry_agent: readEntry(reading, spec, agents, world),
+    entry_agent: readEntry(reading, spec, agents, targets),
     agents,
     instance_key: readInstanceKey(reading, spec),
     policy: policyOf(reading, mappingAt(reading, spec, "policy")),
@@ -55,7 +55,7 @@ export function readSwarm(reading: ResourceReading, resource: Resource, world: R
   };
 }
 
-function readAgents(reading: ResourceReading, spec: Mapping, world: RefWorld): readonly string[] {
+function readAgents(reading: ResourceReading, spec: Mapping, targets: RefTargets): readonly string[] {
   const list = listAt(reading, spec, "agents");
   if (list === undefined || list.length === 0) {
     const isAbsent = given(spec.value, "agents") === undefined || list !== undefined;
@@ -65,7 +65,7 @@ function readAgents(reading: ResourceReading, spec: Mapping, world: RefWorld): r
   const names = new Set<string>();
   for (const [index, value] of list.entries()) {
     const ref = readRef(reading, value, `/spec/agents/${index}`, "Agent");
-    const name = ref === undefined ? undefined : resolveLocal(reading, ref, world);
+    const name = ref === undefined ? undefined : resolveLocal(reading, ref, targets);
     if (name === undefined || ref === undefined) continue;
     if (names.has(name)) reading.misfit(ref.pointer, `the agent ${shown(name)} appears twice`);
     names.add(name);
@@ -73,14 +73,14 @@ function readAgents(reading: ResourceReading, spec: Mapping, world: RefWorld): r
   return [...names];
 }
 
-function readEntry(reading: ResourceReading, spec: Mapping, agents: readonly string[], world: RefWorld): string {
+function readEntry(reading: ResourceReading, spec: Mapping, agents: readonly string[], targets: RefTargets): string {
   const value = given(spec.value, "entryAgent");
   if (value === undefined) {
     reading.misfit("/spec/entryAgent", "entryAgent is missing");
     return "";
   }
   const ref = readRef(reading, value, "/spec/entryAgent", "Agent");
-  const name = ref === undefined ? undefined : resolveLocal(reading, ref, world);
+  const name = ref === undefined ? undefined : resolveLocal(reading, ref, targets);
   if (name === undefined || ref === undefined) return "";
   if (agents.length > 0 && !agents.includes(name)) {
     reading.misfit(ref.pointer, `entryAgent ${shown(name)} must be one of agents: ${agents.join(", ")}`);

@@ -6,10 +6,10 @@
 //   T3. A resource whose exports are not known yet (an OpenAPI document) stands for itself.
 
 import { nearName } from "@tessera/protocol";
-import { BUILTIN_PACKAGES, isLocal, isUnread, notFound, type ObjectRef, type RefWorld } from "./object-ref.ts";
+import { BUILTIN_PACKAGES, isLocal, isUnread, notFound, type ObjectRef, type RefTargets } from "./object-ref.ts";
 import { type ResourceReading, shown } from "./resource-reading.ts";
 
-export interface ToolWorld extends RefWorld {
+export interface ToolTargets extends RefTargets {
   /** Tool names by resource. */
   readonly ownTools: ToolIndex;
   readonly builtinTools: ToolIndex;
@@ -41,32 +41,32 @@ export function indexTools(names: Iterable<string>): ToolIndex {
 }
 
 /** Names of tools; empty when there are none, which was reported. */
-export function resolveTool(reading: ResourceReading, ref: ObjectRef, world: ToolWorld): readonly string[] {
+export function resolveTool(reading: ResourceReading, ref: ObjectRef, targets: ToolTargets): readonly string[] {
   const isBuiltin = ref.package !== undefined && BUILTIN_PACKAGES.has(ref.package); // T1
-  if (!isBuiltin && !isLocal(reading, ref, world)) return [];
-  const index = isBuiltin ? world.builtinTools : world.ownTools;
+  if (!isBuiltin && !isLocal(reading, ref, targets)) return [];
+  const index = isBuiltin ? targets.builtinTools : targets.ownTools;
   const found = find(index, ref.name);
-  const taken = isBuiltin ? found?.find((name) => find(world.ownTools, name) !== undefined) : undefined;
+  const taken = isBuiltin ? found?.find((name) => find(targets.ownTools, name) !== undefined) : undefined;
   if (taken !== undefined) {
     const message = `the built-in ${taken} cannot be offered beside the bundle's own tool of this name; rename that one, or refer to Tool/${taken}`;
     reading.mistake("E_CONFIG_DUPLICATE_NAME", ref.pointer, message); // T1
     return [];
   }
   if (found !== undefined) return found;
-  if (!isBuiltin && isUnread(world, { kind: "Tool", name: resourceOf(ref.name) })) return []; // T2
+  if (!isBuiltin && isUnread(targets, { kind: "Tool", name: resourceOf(ref.name) })) return []; // T2
   const exports = index.get(resourceOf(ref.name));
   if (exports?.some((name) => name.includes("__")) === true) {
     const message = `the Tool ${resourceOf(ref.name)} has no export ${shown(ref.name)}; ${thoseOf(ref.name, exports)}`;
     reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
     return [];
   }
-  const isMeant = !isBuiltin && find(world.builtinTools, ref.name) !== undefined;
+  const isMeant = !isBuiltin && find(targets.builtinTools, ref.name) !== undefined;
   const message = isMeant
     ? `there is no Tool ${shown(ref.name)} in this bundle; the built-in one is ` +
       `{kind: Tool, name: ${ref.name}, package: "@tessera/base"}`
     : isBuiltin && NOT_BUILT_IN.has(resourceOf(ref.name))
       ? `${resourceOf(ref.name)} of @goondan/base is not built in; put its module into the bundle as a Tool and refer to Tool/${ref.name}`
-      : notFound(ref, [...index.keys()], isBuiltin ? [] : world.unread);
+      : notFound(ref, [...index.keys()], isBuiltin ? [] : targets.unread);
   reading.mistake("E_CONFIG_REF_NOT_FOUND", ref.pointer, message);
   return [];
 }

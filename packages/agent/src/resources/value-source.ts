@@ -93,7 +93,7 @@ function secretNames(reading: ResourceReading, from: Mapping): readonly string[]
 }
 
 /** `GOONDAN_SECRET_<NAME>_<KEY>`, with the key as it is, then the same behind `SECRET_`. */
-export function secretVariables(name: string, key: string): readonly string[] {
+function secretVariables(name: string, key: string): readonly string[] {
   const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9_]/g, "_");
   const upper = `${plain(name)}_${plain(key)}`.toUpperCase();
   const asWritten = `${plain(name)}_${plain(key)}`;

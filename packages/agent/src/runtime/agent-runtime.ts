@@ -39,11 +39,9 @@ import {
   type SpawnedAgentInfo,
   ToolError,
 } from "@tessera/tool";
-import { TOOL_CALLER_TARGET } from "../caller/one-call.ts";
 import { agentIdOf } from "../instance.ts";
-import type { AgentProfile } from "../profile.ts";
+import { type AgentProfile, TOOL_CALLER_TARGET, UI_WORKER_TARGET } from "../profile.ts";
 import { activeSpanId } from "../telemetry/telemetry.ts";
-import { UI_WORKER_TARGET } from "../ui/ui-admission.ts";
 import { AWAITED, awaitTurn, isWaitingFor, responseOf } from "./awaited-turn.ts";
 import { ensureInstance, type Instance, type InstanceRequest, instanceOf } from "./instances.ts";
 

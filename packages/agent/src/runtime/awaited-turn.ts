@@ -1,19 +1,17 @@
 // The turn that a request waits for: whether it may be waited for, its end, and what it answered.
 //
-//   Q1. Nobody waits for a turn whose end waits for the one who asks. The chain of turns says who waits for whom: each
+//   Q1. A turn whose end waits for the asking turn is never waited for. The chain of turns says which waits for which: each
 //       was asked for by its parent, which waits for it unless the turn says otherwise.
 
-import { type Kernel, type Row, turnBell } from "@tessera/kernel";
+import { awaitTurnEnd, hasTurnEnded, type Kernel, type Row } from "@tessera/kernel";
 import { isJsonObject } from "@tessera/protocol";
 import { type JsonValue, ToolError } from "@tessera/tool";
 import type { AgentRuntimeOptions, RuntimeCaller } from "./agent-runtime.ts";
 
 /** In a turn's metadata: whether the turn that asked for it waits for it. */
 export const AWAITED = "awaited";
-const LOOK_FIRST_MS = 20;
-const LOOK_MAX_MS = 500;
 /** Deeper chains are refused by the kernel anyway. */
-const CHAIN_MAX = 32;
+export const CHAIN_MAX = 32;
 
 /** Whether the target waits, directly or through others, for the turn that asks (Q1). */
 export async function isWaitingFor(kernel: Kernel, caller: RuntimeCaller, targetId: string): Promise<boolean> {
@@ -21,7 +19,7 @@ export async function isWaitingFor(kernel: Kernel, caller: RuntimeCaller, target
   let turnId: string | null = caller.agent_turn_id;
   for (let n = 0; turnId !== null && n < CHAIN_MAX; n += 1) {
     const turn: Row | null = await kernel.reads.turn(caller.project_id, turnId);
-    if (turn === null || turn.ended_at) return false; // who has ended waits for nobody
+    if (turn === null || turn.ended_at) return false; // an ended turn waits for none
     if (isJsonObject(turn.metadata) && turn.metadata[AWAITED] === false) return false;
     if (turn.parent_agent_id === targetId) return true;
     turnId = typeof turn.parent_agent_turn_id === "string" ? turn.parent_agent_turn_id : null;
@@ -35,20 +33,15 @@ export async function awaitTurn(
   turnId: string,
   timeoutMs: number,
 ): Promise<Row | null> {
-  const until = clock.monotonicMs() + timeoutMs;
-  const bell = turnBell(kernel, clock, turnId);
-  try {
-    for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
-      const turn = await kernel.reads.turn(caller.project_id, turnId);
-      if (turn?.ended_at) return turn;
-      if (signal?.aborted) throw new ToolError("the call was canceled", { code: "canceled" });
-      const leftMs = until - clock.monotonicMs();
-      if (leftMs <= 0) return null;
-      await bell.orAfter(Math.min(pauseMs, leftMs), signal);
-    }
-  } finally {
-    bell.close();
-  }
+  const { project_id } = caller;
+  const turn = await awaitTurnEnd(
+    { kernel, clock },
+    { project_id, agent_turn_id: turnId },
+    { waitMs: timeoutMs, signal },
+  );
+  if (hasTurnEnded(turn)) return turn;
+  if (signal?.aborted) throw new ToolError("the call was canceled", { code: "canceled" });
+  return null;
 }
 
 /** The deliverable's text where it is text, else its JSON. A turn that failed is an error with its code. */

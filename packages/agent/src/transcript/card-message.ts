@@ -62,8 +62,15 @@ export function textOf(card: Pick<TranscriptCard, "content">): string {
 }
 
 /** A deliverable as the assistant would have said it: its text, or its data as JSON. */
-export function deliverableText(card: Pick<TranscriptCard, "content">): string {
+function deliverableText(card: Pick<TranscriptCard, "content">): string {
   return card.content.data === undefined ? textOf(card) : JSON.stringify(card.content.data);
+}
+
+/** Whether the deliverable of a turn only says again what the thought before it said. */
+export function repeatsThought(card: TranscriptCard, thought: TranscriptCard | undefined): boolean {
+  if (card.type !== "task.deliverable" || thought === undefined) return false;
+  const isSameTurn = thought.metadata.agent_turn_id === card.metadata.agent_turn_id;
+  return isSameTurn && textOf(thought).trim() === deliverableText(card).trim();
 }
 
 function deliverableMessage(card: TranscriptCard): ModelMessage | null {

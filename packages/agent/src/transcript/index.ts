@@ -6,7 +6,7 @@
 //   offeredForBudget     which tools go with it
 //   windowOf             which earlier turns are part of it
 
-export { NOTE_MARK, noteMessage, type TranscriptCard } from "./card-message.ts";
+export type { TranscriptCard } from "./card-message.ts";
 export {
   MESSAGE_EVENT,
   MESSAGE_ROLES,
@@ -15,16 +15,15 @@ export {
   storedEvent,
   type WrittenMessage,
 } from "./message-event.ts";
-export { isWithheld, resultOutput } from "./result-output.ts";
-export { budgetWarning, offeredForBudget } from "./step-budget.ts";
-export { deliverableSchema, type PromptFacts, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
+export { isWithheld } from "./result-output.ts";
+export { offeredForBudget } from "./step-budget.ts";
+export { deliverableSchema, renderSystemPrompt, requiredFields } from "./system-prompt.ts";
 export {
   createTranscript,
   type EarlierTurn,
   type IdentifiedMessage,
-  type LeftOut,
   projectTranscript,
   type Transcript,
   type TranscriptCards,
 } from "./transcript.ts";
-export { charactersOf, type SizedTurn, trimTurn, windowOf } from "./window.ts";
+export { charactersOf, type SizedTurn, windowOf } from "./window.ts";

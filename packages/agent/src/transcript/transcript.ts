@@ -21,8 +21,8 @@ import type { ModelMessage } from "ai";
 import {
   assistantMessage,
   cardMessage,
-  deliverableText,
   noteMessage,
+  repeatsThought,
   type TranscriptCard,
   textOf,
 } from "./card-message.ts";
@@ -60,7 +60,7 @@ export interface IdentifiedMessage {
 }
 
 /** Cards that found no place (T3). */
-export interface LeftOut {
+interface LeftOut {
   readonly results: number;
   readonly calls: number;
   readonly repeats: number;
@@ -104,7 +104,7 @@ export function createTranscript(cards: TranscriptCards): Transcript {
   /** Calls and results whose thought has not come, by call id. Empty for every box that the kernel wrote. */
   const early = new Map<string, TranscriptCard[]>();
   let repeats = 0;
-  let lastThought = { turn: undefined as unknown, text: "" };
+  let lastThought: TranscriptCard | undefined;
   /** Of the last entry, when that is an assistant message without calls. */
   let spokeLast: { readonly turn: unknown } | null = null;
 
@@ -144,7 +144,7 @@ export function createTranscript(cards: TranscriptCards): Transcript {
     repeats += refs.length - fresh.length; // T3
     const text = textOf(card);
     if (refs.length > 0 && fresh.length === 0) return;
-    lastThought = { turn: card.metadata.agent_turn_id, text };
+    lastThought = card;
     if (fresh.length === 0) {
       if (text !== "") push(assistantMessage(text), card);
       return;
@@ -170,8 +170,7 @@ export function createTranscript(cards: TranscriptCards): Transcript {
   /** A deliverable in this turn's output is of a turn that was stopped in the queue: a turn that delivers asks no more. */
   function isNews(deliverable: TranscriptCard, part: Part): boolean {
     if (part === "current") return false;
-    const isSameTurn = lastThought.turn === deliverable.metadata.agent_turn_id;
-    return !(isSameTurn && lastThought.text.trim() === deliverableText(deliverable).trim());
+    return !repeatsThought(deliverable, lastThought);
   }
 
   function push(said: ModelMessage | Step, card: TranscriptCard, id = card.card_id): void {

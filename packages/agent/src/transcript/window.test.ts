@@ -122,6 +122,37 @@ describe("a turn that is too long", () => {
     }
   });
 
+  it("counts an answer once, which its last thought and its deliverable say, and leaves no step out where only that is long", () => {
+    const answer = (text: string) => [card("agent.thought", { text }), card("task.deliverable", { text })];
+    const text = "y".repeat(1_000);
+    const alone = trimTurn(turn(answer(text)), 500);
+    expect(projectTranscript({ earlier: [alone], context: [], current: [] })).toHaveLength(2);
+    const steps = [...output.slice(0, 6), ...answer(text)];
+    const trimmed = trimTurn(turn(steps), charactersOf({ context, output: steps }) - 100);
+    expect(trimmed.output).toEqual(steps.slice(3));
+  });
+
+  it("keeps what an extension made of its request, whose event is among the steps that are left out", () => {
+    const target_id = String(context[0]?.card_id);
+    const event = (data: object) => card("sys.message_event", { data });
+    const message = { data: { role: "user", content: "redacted" }, metadata: {} };
+    const shown = (edit: TranscriptCard) => {
+      const trimmed = trimTurn(turn([edit, ...output]), 500);
+      return projectTranscript({ earlier: [trimmed], context: [], current: [] }).map(({ content }) => content);
+    };
+    expect(shown(event({ event: "replace", target_id, message })).slice(0, 2)).toEqual([
+      "redacted",
+      "[system note] Earlier steps of this turn are left out.",
+    ]);
+    expect(shown(event({ event: "remove", target_id }))[0]).toBe(
+      "[system note] Earlier steps of this turn are left out.",
+    );
+    expect(shown(event({ event: "truncate" }))).not.toContain("go");
+    expect(shown(event({ event: "append", message }))).not.toContain("redacted");
+    const alone = trimTurn(turn([event({ event: "remove", target_id: "card_gone" }), ...output.slice(-3)]), 10);
+    expect(alone.isCut).toBe(false);
+  });
+
   it("stays as it is where it fits", () => {
     expect(trimTurn(turn(output), 1_000_000)).toEqual({ context, output });
   });

@@ -7,9 +7,12 @@
 //       among the beginnings that leave at least half of what would fit.
 //   R3. Whole turns. One turn that alone is too long is cut between its steps: its request stays, its oldest steps go. A call is never
 //       parted from its result.
+//   R4. What an extension replaced or took away of the request stays so, also where the event is among the steps that go: the request
+//       may hold what the model must not be shown again.
 
 import type { MemoryPolicy } from "../profile.ts";
-import type { TranscriptCard } from "./card-message.ts";
+import { repeatsThought, type TranscriptCard } from "./card-message.ts";
+import { storedEvent } from "./message-event.ts";
 import { type EarlierTurn, projectTranscript } from "./transcript.ts";
 
 /** An earlier turn, and how much of a request it fills. */
@@ -82,26 +85,37 @@ export function trimTurn(turn: SizedTurn, charactersMax: number): EarlierTurn {
   const { context, output } = turn;
   if (turn.characters <= charactersMax) return { context, output };
   const parts = partsOf(output);
-  let size = charactersOf({ context, output: [] });
+  let size = charactersOf({ context, output: output.filter(isEdit) });
   let first = parts.length;
   while (first > 0) {
     size += charactersOf({ context: [], output: parts[first - 1] ?? [] });
     if (size > charactersMax && first < parts.length) break;
     first -= 1;
   }
-  return { context, output: parts.slice(first).flat(), isCut: first > 0 };
+  const old = parts.slice(0, first).flat();
+  const edits = old.filter(isEdit); // R4
+  return { context, output: [...edits, ...parts.slice(first).flat()], isCut: edits.length < old.length };
 }
 
-/** A step's thought with its calls and results, or one other card. */
+/** An event that changes messages before it. */
+function isEdit(card: TranscriptCard): boolean {
+  const event = storedEvent(card);
+  return event !== null && event.event !== "append";
+}
+
+/** A step's thought with its calls and results and the deliverable that repeats it, or one other card. */
 function partsOf(output: readonly TranscriptCard[]): TranscriptCard[][] {
   const parts: TranscriptCard[][] = [];
   const partOfCall = new Map<string, TranscriptCard[]>();
+  let answer: TranscriptCard[] | undefined;
   for (const card of output) {
-    const known = card.tool_call_id === null ? undefined : partOfCall.get(card.tool_call_id);
+    const ofCall = card.tool_call_id === null ? undefined : partOfCall.get(card.tool_call_id);
+    const known = ofCall ?? (repeatsThought(card, answer?.[0]) ? answer : undefined);
     if (known !== undefined) known.push(card);
     else {
       const part = [card];
       parts.push(part);
+      if (card.type === "agent.thought") answer = part;
       const calls = Array.isArray(card.tool_calls) ? (card.tool_calls as { readonly id?: string }[]) : [];
       for (const { id } of calls) if (id !== undefined) partOfCall.set(id, part);
     }

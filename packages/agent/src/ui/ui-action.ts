@@ -5,7 +5,7 @@
 //   A3. The first acknowledgement is `accepted` or `busy`, the last one `done` or `rejected`; they may cross on the way. How
 //       the tool ended is a field of its own: a tool that failed is `done`.
 
-import { type BusMessage, type Delivery, type Ids, traceparent } from "@tessera/kernel";
+import type { BusMessage, Delivery, Ids } from "@tessera/kernel";
 import {
   buildNatsIngressContext,
   decodeJsonMessage,
@@ -20,7 +20,9 @@ import {
   parseSubject,
   type ResultStatus,
   TesseraError,
+  traceparentOf,
 } from "@tessera/protocol";
+import type { RegisteredTool } from "@tessera/tool";
 
 export interface UiAction {
   readonly project_id: string;
@@ -58,7 +60,28 @@ export class UiRefusal extends Error {
   }
 }
 
-/** Null: nobody could be answered, the subject is not ours. */
+/** What the turn of an action keeps of it. */
+export type RequestedAction = Pick<UiAction, "action_id" | "tool_name" | "args" | "message_id">;
+
+/** Null: the turn is no action. */
+export function requestedAction(runtimeConfig: unknown): RequestedAction | null {
+  const action = isJsonObject(runtimeConfig) ? runtimeConfig.ui_action : null;
+  if (!isJsonObject(action)) return null;
+  const { action_id, tool_name, args, message_id } = action;
+  if (typeof action_id !== "string" || typeof tool_name !== "string" || !isJsonObject(args)) return null;
+  return { action_id, tool_name, args, ...(typeof message_id === "string" ? { message_id } : {}) };
+}
+
+/** The last acknowledgement, kept with the result of the turn; null: there is none. */
+export function keptAck(data: JsonObject): UiAck | null {
+  return isJsonObject(data.ui_ack) ? (data.ui_ack as unknown as UiAck) : null;
+}
+
+export function isUiAllowed({ definition }: RegisteredTool): boolean {
+  return definition.options.ui_allowed === true;
+}
+
+/** Null: the subject is not ours, so there is no address for an answer. */
 export function readUiAction(
   delivery: Delivery,
   ids: Ids,
@@ -98,7 +121,7 @@ export function ackMessage(to: UiAddress, ack: UiAck, ids: Ids): BusMessage {
       [HEADERS.project_id]: project_id,
       [HEADERS.channel_id]: channel_id,
       ...(agent_id === "" ? {} : { [HEADERS.agent_id]: agent_id }),
-      ...(trace_id === undefined ? {} : { [HEADERS.traceparent]: traceparent(trace_id, ids.spanId()) }),
+      ...(trace_id === undefined ? {} : { [HEADERS.traceparent]: traceparentOf(trace_id, ids.spanId()) }),
       [HEADERS.version]: "v1r4",
       [HEADERS.msg_type]: "UiActionAckPayload",
       [HEADERS.sender]: "tessera",

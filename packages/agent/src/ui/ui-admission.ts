@@ -7,17 +7,25 @@
 //   M4. A turn that the kernel ended itself (stopped, crashed too often) is acknowledged as well.
 
 import { createHash } from "node:crypto";
-import type { Row } from "@tessera/kernel";
+import type { Kernel, Row } from "@tessera/kernel";
 import { isJsonObject, type JsonObject, type ResultStatus } from "@tessera/protocol";
-import type { RegisteredTool } from "@tessera/tool";
-import { planCalls } from "@tessera/tool/catalog";
-import { type UiAck, type UiAction, type UiAddress, UiRefusal } from "./ui-action.ts";
-import type { UiWorld } from "./ui-world.ts";
-
-export const UI_WORKER_TARGET = "ui_worker";
+import { type ProjectTools, planCalls } from "@tessera/tool/catalog";
+import { UI_WORKER_TARGET } from "../profile.ts";
+import {
+  isUiAllowed,
+  keptAck,
+  requestedAction,
+  type UiAck,
+  type UiAction,
+  type UiAddress,
+  UiRefusal,
+} from "./ui-action.ts";
 
 /** What admission needs; admitting needs no worker. */
-export type AdmissionWorld = Pick<UiWorld, "kernel" | "tools">;
+export interface AdmissionPorts {
+  readonly kernel: Kernel;
+  readonly tools: ProjectTools;
+}
 
 export interface Admitted {
   /** The first acknowledgement, or the last one of an action that has ended already. */
@@ -27,14 +35,14 @@ export interface Admitted {
   readonly isNew: boolean;
 }
 
-export async function admitUiAction(world: AdmissionWorld, action: UiAction): Promise<Admitted> {
-  const { kernel } = world;
+export async function admitUiAction(ports: AdmissionPorts, action: UiAction): Promise<Admitted> {
+  const { kernel } = ports;
   const { project_id, agent_id, agent_turn_id, channel_id, trace_id } = action;
   const correlation_id = correlationOf(action);
   const known = await kernel.reads.turn(project_id, agent_turn_id);
-  if (known !== null && known.correlation_id === correlation_id) return await again(world, known); // M3
+  if (known !== null && known.correlation_id === correlation_id) return await again(kernel, known); // M3
   try {
-    await check(world, action);
+    await check(ports, action);
   } catch (error) {
     if (!(error instanceof UiRefusal)) throw error;
     return refused({ status: "rejected", error_code: error.code, error: error.message });
@@ -61,7 +69,7 @@ export async function admitUiAction(world: AdmissionWorld, action: UiAction): Pr
   });
   if (outcome.outcome !== "rejected") {
     const turn = outcome.outcome === "accepted" ? null : await kernel.reads.turn(project_id, outcome.agent_turn_id);
-    if (turn !== null) return await again(world, turn);
+    if (turn !== null) return await again(kernel, turn);
     return { ack: { status: "accepted" }, agent_turn_id: outcome.agent_turn_id, isNew: true };
   }
   switch (outcome.code) {
@@ -88,24 +96,20 @@ function refused(ack: UiAck): Admitted {
   return { ack, agent_turn_id: null, isNew: false };
 }
 
-async function again(world: AdmissionWorld, turn: Row): Promise<Admitted> {
-  return { ack: await answerAgain(world, turn), agent_turn_id: String(turn.agent_turn_id), isNew: false };
-}
-
-export function isUiAllowed({ definition }: RegisteredTool): boolean {
-  return definition.options.ui_allowed === true;
+async function again(kernel: Kernel, turn: Row): Promise<Admitted> {
+  return { ack: await answerAgain(kernel, turn), agent_turn_id: String(turn.agent_turn_id), isNew: false };
 }
 
 /** M1, and the arguments: what the gate refuses needs no turn. */
-async function check(world: AdmissionWorld, action: UiAction): Promise<void> {
+async function check({ kernel, tools }: AdmissionPorts, action: UiAction): Promise<void> {
   const { project_id, agent_id, tool_name } = action;
-  const agent = await world.kernel.reads.agent(project_id, agent_id);
+  const agent = await kernel.reads.agent(project_id, agent_id);
   if (agent === null || agent.status !== "active")
     throw new UiRefusal("agent_not_found", `there is no agent ${agent_id}`);
   if (agent.worker_target !== UI_WORKER_TARGET) {
     throw new UiRefusal("invalid_worker_target", `agent ${agent_id} belongs to ${agent.worker_target}`);
   }
-  const catalog = await world.tools.catalogOf(project_id);
+  const catalog = await tools.catalogOf(project_id);
   const tool = catalog.get(tool_name);
   if (tool === undefined) throw new UiRefusal("tool_definition_missing", `there is no tool ${tool_name}`);
   if (!isUiAllowed(tool)) {
@@ -123,39 +127,39 @@ async function check(world: AdmissionWorld, action: UiAction): Promise<void> {
 }
 
 /** M3 */
-async function answerAgain(world: AdmissionWorld, turn: Row): Promise<UiAck> {
+async function answerAgain(kernel: Kernel, turn: Row): Promise<UiAck> {
   if (!turn.ended_at) {
     return { status: "accepted", error_code: "idempotency_inflight", error: "the same action is being worked on" };
   }
-  return await lastAckOf(world, turn);
+  return await lastAckOf(kernel, turn);
 }
 
 /** The last acknowledgement of a turn that has ended. */
-export async function lastAckOf(world: Pick<UiWorld, "kernel">, turn: Row): Promise<UiAck> {
-  return (await ackInDeliverable(world, turn)) ?? ackOfKernel(turn);
+export async function lastAckOf(kernel: Kernel, turn: Row): Promise<UiAck> {
+  return (await ackInDeliverable(kernel, turn)) ?? ackOfKernel(turn);
 }
 
-/** M4. Null: there is nothing to tell, or this worker's own commit tells it. */
+/** M4. Null: the turn is no action, or its own end published the acknowledgement. */
 export async function ackOfEndedTurn(
-  world: UiWorld,
+  kernel: Kernel,
   { project_id, agent_turn_id }: { readonly project_id: string; readonly agent_turn_id: string },
 ): Promise<{ readonly to: UiAddress; readonly ack: UiAck } | null> {
-  const turn = await world.kernel.reads.turn(project_id, agent_turn_id);
-  const config = turn?.runtime_config;
-  const wanted = isJsonObject(config) ? config.ui_action : null;
-  if (turn === null || !turn.ended_at || !isJsonObject(wanted)) return null;
-  if ((await ackInDeliverable(world, turn)) !== null) return null;
-  const { channel_id, agent_id, trace_id } = turn as unknown as UiAction;
-  const { action_id, message_id } = wanted as unknown as UiAction;
-  const named = { action_id, ...(message_id === undefined ? {} : { message_id }) };
-  return { to: { project_id, channel_id, agent_id, trace_id, ...named }, ack: ackOfKernel(turn) };
+  const turn = await kernel.reads.turn(project_id, agent_turn_id);
+  const action = requestedAction(turn?.runtime_config);
+  if (turn === null || !turn.ended_at || action === null) return null;
+  if ((await ackInDeliverable(kernel, turn)) !== null) return null;
+  const where = {
+    channel_id: String(turn.channel_id),
+    agent_id: String(turn.agent_id),
+    trace_id: String(turn.trace_id),
+  };
+  return { to: { project_id, ...where, ...action }, ack: ackOfKernel(turn) };
 }
 
-async function ackInDeliverable({ kernel }: Pick<UiWorld, "kernel">, turn: Row): Promise<UiAck | null> {
+async function ackInDeliverable(kernel: Kernel, turn: Row): Promise<UiAck | null> {
   const [card] = await kernel.reads.cards(String(turn.project_id), [String(turn.deliverable_card_id)]);
   const data = isJsonObject(card?.content) ? card.content.data : null;
-  const kept = isJsonObject(data) ? data.ui_ack : null;
-  return isJsonObject(kept) ? (kept as unknown as UiAck) : null;
+  return isJsonObject(data) ? keptAck(data) : null;
 }
 
 function ackOfKernel(turn: Row): UiAck {

@@ -23,13 +23,13 @@ export interface UiActions {
   ackOf(turn: Row): Promise<UiAck>;
 }
 
-export function createUiActions(world: {
+export function createUiActions(options: {
   readonly kernel: Kernel;
   readonly ids: Ids;
   readonly onWarning?: (warning: string) => void;
 }): UiActions {
-  const { kernel, ids } = world;
-  const tools = createProjectTools(kernel.reads, world.onWarning ?? (() => undefined));
+  const { kernel, ids } = options;
+  const tools = createProjectTools(kernel.reads, options.onWarning ?? (() => undefined));
   return {
     async request({ idempotency_key: key, action_id, trace_id = ids.traceId(), ...order }) {
       if (!isToolName(order.tool_name)) throw errorOf("invalid_name", "tool_name must be the name of a tool");
@@ -47,7 +47,7 @@ export function createUiActions(world: {
       if (isOther) throw errorOf("conflict", "this Idempotency-Key was used for another request");
       throw errorOf(ack.error_code ?? "l0_error", ack.error ?? "the action was refused"); // R1
     },
-    ackOf: (turn) => lastAckOf({ kernel }, turn),
+    ackOf: (turn) => lastAckOf(kernel, turn),
   };
 }
 

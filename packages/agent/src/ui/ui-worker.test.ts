@@ -5,8 +5,7 @@ import { waitFor } from "@tessera/testkit";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { AgentFixture } from "../../test/agent-fixture.ts";
 import { createUiActions } from "./ui-request.ts";
-import { startUiWorker, type UiWorker } from "./ui-worker.ts";
-import type { UiWorkerOptions } from "./ui-world.ts";
+import { startUiWorker, type UiWorker, type UiWorkerOptions } from "./ui-worker.ts";
 
 let fx: AgentFixture;
 let agent: string;

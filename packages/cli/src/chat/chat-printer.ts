@@ -15,7 +15,7 @@ import type { ProgressEvent } from "../progress/turn-progress.ts";
 import { deliverableText, exitCodeOf, failureText, type TurnAnswer } from "../turns/turn-answer.ts";
 
 /** A turn of before. */
-export interface SaidBefore {
+interface SaidBefore {
   readonly agent_turn_id: string;
   readonly status: string;
   readonly input: string | null;
@@ -28,7 +28,7 @@ export interface ChatPrinter extends ProgressPrinter {
   chunk(chunk: ChunkPayload): void;
   answer(answer: TurnAnswer): void;
   history(turns: readonly SaidBefore[], hasMore: boolean): void;
-  /** An event of the conversation, and what a person is told of it. */
+  /** An event of the conversation, and the line of it for a person. */
   tell(event: Readonly<Record<string, unknown>>, text: string): void;
   prompt(): void;
   /** P4 */
@@ -44,7 +44,7 @@ export function createChatPrinter(
 ): ChatPrinter {
   const isLive = terminal.isOutWatched && !isJson;
   let turnId: string | null = null;
-  /** Texts of steps as they were heard, for those that are not known yet. */
+  /** Texts of steps as they were streamed, for those that are not known yet. */
   let streamed: string[] = [];
   let lastText: string | null = null;
   let isMidLine = false;

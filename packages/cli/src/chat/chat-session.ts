@@ -5,10 +5,11 @@
 //   S2. One turn is watched at a time, in the order of the agent's queue. Those that an earlier process left open come first.
 //   S3. Ctrl-C while a turn runs asks a person what to do with it; where none can answer, and everywhere else, it ends the chat. What
 //       is open then goes on, if it is kept.
-//   S4. /reset is obeyed in its place: where lines are said before it that have not ended, the line behind them begins anew instead,
-//       since a reset would take their memory, too.
-//   S5. A line that the server refuses is told, and the chat goes on.
+//   S4. /reset keeps its place in the order: while turns of earlier lines run, the next line begins the conversation anew instead,
+//       since a reset now would take the memory of those turns, too.
+//   S5. A line that the server refuses is reported, and the chat goes on.
 
+import type { ChatFlags, ChatPlace } from "../commands/chat.ts";
 import { listOfProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import { isApiProblem } from "../output/api-failure.ts";
@@ -17,7 +18,6 @@ import type { Terminal } from "../output/printing-gate.ts";
 import { openWatch, type Past } from "../progress/watch-turns.ts";
 import { answerOf, exitCodeOf, type TurnAnswer } from "../turns/turn-answer.ts";
 import { isEnded } from "../turns/turn-document.ts";
-import type { ChatFlags, ChatPlace } from "./chat-command.ts";
 import { type ChatPrinter, createChatPrinter } from "./chat-printer.ts";
 
 type Heard =
@@ -34,10 +34,10 @@ interface Asked {
 
 const HISTORY_MAX = 10;
 const HELP =
-  "/fresh: the next line begins anew. /reset: begin anew now. /exit: leave. Everything else is said to the agent.";
+  "/fresh: the next line begins anew. /reset: begin anew now. /exit: leave. Everything else goes to the agent.";
 const QUESTION = "\nstop the turn (s), leave it running (l), or go on (g)? ";
 
-export async function chat(place: ChatPlace, flags: ChatFlags, terminal: Terminal): Promise<ExitCode> {
+export async function holdChat(place: ChatPlace, flags: ChatFlags, terminal: Terminal): Promise<ExitCode> {
   const { client, agent, agentId } = place;
   const { project, instance } = flags;
   const printer = createChatPrinter(terminal, { isJson: flags.json === true, agent });
@@ -87,7 +87,7 @@ export async function chat(place: ChatPlace, flags: ChatFlags, terminal: Termina
     const is_queued = isBusy();
     queue.push({ turnId: agentTurnId, past: "none" });
     const event = { event: "asked", agent_turn_id: agentTurnId, input, is_queued };
-    if (is_queued) printer.tell(event, "queued; it is said when the turns before it have ended");
+    if (is_queued) printer.tell(event, "queued behind the turns before it");
     else if (flags.json === true) printer.tell(event, "");
   }
 
@@ -118,7 +118,7 @@ export async function chat(place: ChatPlace, flags: ChatFlags, terminal: Termina
     if (wanted === "s" && turn !== undefined) await orTold(printer, () => client.stopTurn({ project, turn, body: {} }));
     if (wanted === "l") {
       running?.leave.abort();
-      printer.tell({ event: "left", agent_turn_id: turn }, "it goes on; what you say next is queued behind it");
+      printer.tell({ event: "left", agent_turn_id: turn }, "it goes on; your next line is queued behind it");
     }
     printer.release();
   }
@@ -235,7 +235,7 @@ async function orTold<T>(printer: ChatPrinter, ask: () => Promise<T>): Promise<T
   }
 }
 
-/** What was heard and is not yet dealt with, in its order. */
+/** What has come and is not yet dealt with, in its order. */
 function createInbox<T>() {
   const waiting: T[] = [];
   let wake: (() => void) | null = null;

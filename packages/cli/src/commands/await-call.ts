@@ -7,10 +7,11 @@ import type { Client, Turn } from "@tessera/client";
 import { isJsonObject } from "@tessera/protocol";
 import type { Clock } from "../connect/connection.ts";
 import type { ToolCallAnswer } from "../output/tool-call-answer.ts";
+import { createWakeSignal } from "../progress/wake-signal.ts";
 import { isEnded, reasonOf } from "../turns/turn-document.ts";
 import { mostTelling } from "../turns/turn-why.ts";
 
-export interface AwaitedCall {
+interface AwaitedCall {
   readonly tool: string | null;
   readonly answer: ToolCallAnswer;
   /** What it waits for; null once it has ended. */
@@ -34,6 +35,7 @@ export async function awaitCall(
 ): Promise<AwaitedCall> {
   const { project, turn, signal } = wait;
   const startMs = clock.monotonicMs();
+  const looks = createWakeSignal(clock);
   let told = "";
   for (let pauseMs = LOOK_FIRST_MS; ; pauseMs = Math.min(pauseMs * 2, LOOK_MAX_MS)) {
     const document = await client.getTurn({ project, turn });
@@ -48,7 +50,7 @@ export async function awaitCall(
       told = reason;
       wait.tell(reason); // W2
     }
-    await pause(clock, pauseMs, signal);
+    await looks.pause(pauseMs, signal);
   }
 }
 
@@ -63,16 +65,4 @@ function answerOf({ agentTurnId, status, deliverable, errorCode, errorMessage }:
   const own = typeof errorCode === "string" ? { code: errorCode, message: errorMessage ?? errorCode } : null;
   const error = (said.error ?? (status === "success" ? null : own)) as ToolCallAnswer["error"];
   return { agent_turn_id: agentTurnId, status: status as ToolCallAnswer["status"], result: said.result, error };
-}
-
-function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = clock.after(ms, done);
-    signal.addEventListener("abort", done);
-    function done(): void {
-      timer.cancel();
-      signal.removeEventListener("abort", done);
-      resolve();
-    }
-  });
 }

@@ -1,8 +1,8 @@
-// The bundle of `dev`, watched and loaded again, and what is said about it.
+// The bundle of `dev`, watched and loaded again, and what is printed about it.
 //
 //   D1. Files are compared with what they were before the bundle was first loaded: what is saved while the process starts counts.
-//   D2. One line says what a reload changed. Mistakes are said as `validate` says them, once: a bundle that stays as wrong as it
-//       was is no news.
+//   D2. One line says what a reload changed. Mistakes are said as `validate` says them, once. Where the bundle stays as wrong as it
+//       was, that is one line after each save of a source or a document, and nothing after other files.
 //   D3. The directory of the store, and of workspaces, is not looked at.
 
 import { realpathSync, statSync } from "node:fs";
@@ -18,12 +18,13 @@ import {
   watchFiles,
 } from "@tessera/runtime";
 import type { Line } from "../output/printing-gate.ts";
+import { shownPath } from "../output/shown-path.ts";
 import { findingLines, several } from "../output/validate-formats.ts";
-import { shownPath } from "../output/validate-path.ts";
 
-/** Where it is said: on a terminal, in a log, or as JSON. */
+/** Where it is printed: on a terminal, in a log, or as JSON. */
 export interface ReloadTeller {
   reloaded(text: string, facts: Readonly<Record<string, unknown>>): void;
+  /** Without lines where they are those of the last time. */
   refused(
     lines: readonly Line[],
     text: string,
@@ -32,13 +33,15 @@ export interface ReloadTeller {
   warn(text: string): void;
 }
 
-export interface DevReload {
+interface DevReload {
   /** The process is there; from now on changes are loaded. */
   begin(reload: BundleReload): void;
   stop(): void;
 }
 
 const NAMES_SHOWN_MAX = 3;
+/** Not .json: tools write such files, too. */
+const SAVED_BY_HAND = /\.(?:[cm]?[jt]sx?|ya?ml|md)$/;
 
 /** Null: there is no directory that could be watched. */
 export function openDevReload(
@@ -58,7 +61,8 @@ export function openDevReload(
     if (isStopped) return;
     if (done.kind === "refused") {
       const text = JSON.stringify(done.report.findings);
-      if (text !== lastRefusal) tellRefused(done, reload.root, teller); // D2
+      const isSame = text === lastRefusal;
+      if (!isSame || files.some((file) => SAVED_BY_HAND.test(file))) tellRefused(done, reload.root, { teller, isSame }); // D2
       lastRefusal = text;
       return;
     }
@@ -116,7 +120,7 @@ function tellReloaded(done: Extract<Reloaded, { kind: "reloaded" }>, root: strin
 function tellRefused(
   { files: paths, report }: Extract<Reloaded, { kind: "refused" }>,
   root: string,
-  teller: ReloadTeller,
+  { teller, isSame }: { readonly teller: ReloadTeller; readonly isSame: boolean },
 ): void {
   const files = paths.map((file) => relative(root, file));
   const findings = report.findings.map((finding) => ({
@@ -125,8 +129,8 @@ function tellRefused(
   }));
   const count = several(findings.length, "mistake");
   teller.refused(
-    findingLines(findings),
-    `not reloaded, ${count} (${filesText(files)}); the last good version goes on`,
+    isSame ? [] : findingLines(findings),
+    `${isSame ? "still " : ""}not reloaded, ${count} (${filesText(files)}); the last good version goes on`,
     { files, findings },
   );
 }
@@ -147,7 +151,7 @@ function directoryOf(bundle: string): string | null {
   try {
     return statSync(bundle).isDirectory() ? realpathSync(bundle) : null;
   } catch {
-    return null; // whoever loads it says that it is missing
+    return null; // loading it reports that it is missing
   }
 }
 

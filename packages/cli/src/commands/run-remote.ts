@@ -1,49 +1,21 @@
 // tessera run on a running process, by its URL or the directory it holds: one turn, watched from here.
 //
-//   M1. The server has its own bundle, so none is named here; a bundle that is named means a run in this process, also
-//       where TESSERA_URL is set.
-//   M2. The turn is the server's: Ctrl-C and the end of --wait leave it running.
-//   M3. The process that holds the directory is such a server, too: without a bundle the task is given to it.
-//   M4. Without --agent the task goes to the entry agent of the one swarm there is, or to the only agent.
+//   M1. The turn is the server's: Ctrl-C and the end of --wait leave it running.
+//   M2. Without --agent the task goes to the entry agent of the one swarm there is, or to the only agent.
 
 import type { Client, Profile } from "@tessera/client";
 import { isJsonObject } from "@tessera/protocol";
-import { reachHolder } from "@tessera/runtime";
 import { allPages } from "../connect/all-pages.ts";
 import { withApi } from "../connect/connection.ts";
 import { listOfProject } from "../connect/project-access.ts";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import { errorWithTodo, usageError } from "../output/failure.ts";
+import { errorWithTodo } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
 import { openWatch } from "../progress/watch-turns.ts";
-import { tellAnswer } from "../turns/turn-answer.ts";
-import { instanceIn } from "./chosen-instance.ts";
-import type { RunFlags } from "./run-command.ts";
-import { tellOpen } from "./turns-tail-command.ts";
+import { tellAnswer, tellOpen } from "../turns/turn-answer.ts";
+import type { RunFlags } from "./run.ts";
 
 const NAMES_MAX = 40;
-
-/** What of a command's flags says where it works. */
-type PlaceFlags = Pick<RunFlags, "url" | "data" | "resume">;
-
-export function checkPlace(bundle: string | undefined, { url, resume }: PlaceFlags): void {
-  if (url === undefined) return;
-  if (bundle !== undefined) throw usageError("--url names a running server, which has its own bundle: name none");
-  if (resume === true) throw usageError("--resume is for a store; a running server goes on by itself");
-}
-
-/** M1, M3. `flags` with what the environment and a bundle say. */
-export async function isRemote(bundle: string | undefined, { url, data, resume }: PlaceFlags): Promise<boolean> {
-  if (data !== undefined && (await reachHolder(data)) !== null) {
-    if (bundle === undefined && resume !== true) return true;
-    const todo =
-      resume === true
-        ? "It goes on by itself; see how far it is: tessera turns ls --status active, with the same --data."
-        : "Leave the bundle out to give the task to that process, or stop it; then repeat.";
-    throw errorWithTodo("store_in_use", `a running process holds ${data}`, todo, EXIT.unreachable); // M3
-  }
-  return url !== undefined && bundle === undefined && resume !== true;
-}
 
 export async function runRemotely(order: {
   readonly flags: RunFlags;
@@ -65,11 +37,19 @@ export async function runRemotely(order: {
     const { answers } = await watch.turns([agentTurnId]).finally(() => watch.close());
     const [answer] = answers;
     if (answer !== undefined) return tellAnswer(answer, flags, terminal);
-    return tellOpen(agentTurnId, flags, terminal, signal.aborted ? null : waitSeconds); // M2
+    return tellOpen(agentTurnId, flags, terminal, signal.aborted ? null : waitSeconds); // M1
   });
 }
 
-/** M4 */
+/** Which instance of the agent the task is for, and whether it is to remember what was before. */
+export function instanceIn({ instance, fresh }: Pick<RunFlags, "instance" | "fresh">) {
+  return {
+    ...(instance === undefined ? {} : { instanceKey: instance }),
+    ...(fresh === true ? { isFresh: true } : {}),
+  };
+}
+
+/** M2 */
 export async function entryAgent(client: Client, project: string): Promise<string> {
   const profiles = await listOfProject(project, () =>
     allPages("profiles", (page) => client.listProfiles({ project, ...page })),

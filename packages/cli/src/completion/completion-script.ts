@@ -4,8 +4,8 @@
 //   S2. Every text of ours is quoted for the shell it goes to.
 
 import type { Command } from "commander";
+import type { Shell } from "../commands/completion.ts";
 import { type CompletedCommand, completedCommands, type Takes } from "./completion-tree.ts";
-import type { Shell } from "./program-completion.ts";
 
 export function completionScript(program: Command, shell: Shell): string {
   const name = program.name();
@@ -35,6 +35,16 @@ function walkOf(commands: readonly CompletedCommand[], words: string, until: str
   done`;
 }
 
+/** First the values of flags, which return, then what each command takes. */
+function casesOf(flags: string, rows: readonly string[]): string {
+  return `  case "$at $prev" in
+${flags}
+  esac
+  case "$at" in
+${rows.join("\n")}
+  esac`;
+}
+
 function bashScript(name: string, commands: readonly CompletedCommand[]): string {
   const flags = valueCases(commands, bashTakes);
   const rows = commands.map(({ path, children, options, takes }) => {
@@ -50,12 +60,7 @@ _${name}() {
   local words=("\${COMP_WORDS[@]}") cur="\${COMP_WORDS[COMP_CWORD]}" prev="\${COMP_WORDS[COMP_CWORD-1]}"
   COMPREPLY=()
 ${walkOf(commands, "1", "COMP_CWORD")}
-  case "$at $prev" in
-${flags}
-  esac
-  case "$at" in
-${rows.join("\n")}
-  esac
+${casesOf(flags, rows)}
 }
 complete -F _${name} ${name}
 `;
@@ -91,12 +96,7 @@ _${name}() {
   local -a list
   local prev="\${words[CURRENT-1]}"
 ${walkOf(commands, "2", "CURRENT")}
-  case "$at $prev" in
-${flags}
-  esac
-  case "$at" in
-${rows.join("\n")}
-  esac
+${casesOf(flags, rows)}
 }
 if [[ "\${funcstack[1]}" == "_${name}" ]]; then _${name} "$@"; else compdef _${name} ${name}; fi
 `;

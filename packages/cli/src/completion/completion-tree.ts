@@ -1,17 +1,17 @@
 // The commands of the program as a table, for the scripts that complete them.
 //
-//   T1. The table is walked from the program itself, so a new command or flag is completed without a word here.
+//   T1. The table is walked from the program itself, so a new command or flag is completed without a change here.
 //   T2. What a flag takes is its choices where the parser knows them, else what VALUES says, else files or directories
 //       where its placeholder says so, else nothing.
 
 import type { Command, Option } from "commander";
-import { ROLES } from "../flags/roles.ts";
+import { API_KEY_ROLES, ROLES } from "../flags/roles.ts";
 
 export type Takes =
   | { readonly kind: "words"; readonly words: readonly string[] }
   | { readonly kind: "files" | "directories" | "anything" };
 
-export interface CompletedOption {
+interface CompletedOption {
   readonly long: string;
   readonly about: string;
   /** Null: it takes no value. */
@@ -31,7 +31,7 @@ export interface CompletedCommand {
 /** Values of flags that are lists or that their command reads itself (T2). */
 const VALUES: Readonly<Record<string, readonly string[]>> = {
   "start --role": ROLES,
-  "keys create --role": ["viewer", "operator", "executor", "admin"],
+  "keys create --role": API_KEY_ROLES,
   "--builtins": ["agents", "bash", "file-system", "http-fetch", "json-query", "text-transform", "wait"],
 };
 

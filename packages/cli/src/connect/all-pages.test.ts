@@ -14,11 +14,11 @@ test("all pages are read, in order", async () => {
   expect(await allPages("turns", read)).toEqual([1, 2, 3]);
 });
 
-test("an answer without a cursor is the last, whoever gave it", async () => {
+test("an answer without a cursor is the last, also of another server", async () => {
   expect(await allPages("turns", answers([{ turns: [1] }]))).toEqual([1]);
 });
 
-test("an answer without the list is told as that of a server that is not Tessera", async () => {
+test("an answer without the list is reported as that of a server that is not Tessera", async () => {
   await expect(allPages("turns", answers([{}]))).rejects.toMatchObject({
     code: "protocol_violation",
     message: "the server answered without a list of turns",

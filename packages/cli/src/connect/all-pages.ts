@@ -1,6 +1,6 @@
 // Everything of a list of the API, page by page.
 //
-//   P1. What answers may be no Tessera: an answer without the list is told, and one without a cursor is the last.
+//   P1. What answers may be no Tessera: an answer without the list is an error, and one without a cursor is the last.
 
 import { EXIT } from "../exit-codes.ts";
 import { errorWithTodo } from "../output/failure.ts";

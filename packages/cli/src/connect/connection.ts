@@ -1,12 +1,12 @@
 // The API behind a command: that of a server, of the process that holds the directory, or of this process itself. So what a
-// command does to a store it does in one way, whoever has the store.
+// command does to a store it does in one way, whichever process has the store.
 //
 //   N1. --url or TESSERA_URL names a server; --data and --postgres name a store (server-flags.ts, store-flags.ts).
-//   N2. A directory that a process holds is reached through that process; one that nobody holds, and PostgreSQL, are opened
-//       here, and this process serves the API to itself, on a port and with a key that nobody else learns.
-//   N3. Asking makes no store: a mistyped --data is told, not filled.
+//   N2. A directory that a process holds is reached through that process; one that no process holds, and PostgreSQL, are opened
+//       here, and this process serves the API to itself, on a port and with a key that no other process learns.
+//   N3. Asking makes no store: a mistyped --data is an error, and no new directory.
 //   N4. A process that holds the directory and is still starting is waited for, for a moment.
-//   N5. A process that holds the directory may be another one after a while: whoever watches asks again who it is.
+//   N5. A process that holds the directory may be another one after a while: a command that watches looks for it again.
 //   N6. What was opened is closed again, whatever happens.
 
 import { resolve } from "node:path";
@@ -31,8 +31,8 @@ export interface Api {
   readonly name: string;
   /** No process works on this store: it is a directory that only this command has open. */
   readonly isAbandoned: boolean;
-  /** The client of whoever holds the directory by now; null: nobody who answers (N5). */
-  readonly renew?: () => Promise<Client | null>;
+  /** The client of the process that holds the directory by now; null: none answers (N5). */
+  readonly renew?: (() => Promise<Client | null>) | undefined;
 }
 
 const STARTING_MS_MAX = 4_000;
@@ -42,9 +42,8 @@ export async function withApi<T>(flags: ApiFlags, terminal: Terminal, work: (api
   checkId("--project", flags.project);
   const running = await reachRunning(flags, terminal);
   if (running !== null) return await askOf(running, work);
-  const { withNode } = await import("./with-node.ts");
   try {
-    return await withNode(flags, terminal, (node) => withOwnApi(node, terminal, flags, work)); // N3
+    return await withOwnApi(flags, terminal, work);
   } catch (error) {
     const started = await startedHolder(error, flags, terminal);
     if (started === null) throw error;
@@ -109,29 +108,32 @@ async function holderOf(data: string): Promise<Pick<Api, "client" | "clock"> | n
   return holder === null ? null : await clientOf({ url: holder.url, apiKey: holder.key });
 }
 
-/** Serves the API of an open node to this process alone (N2). */
-async function withOwnApi<T>(
-  node: Node,
-  terminal: Terminal,
-  flags: ApiFlags,
-  work: (api: Api) => Promise<T>,
-): Promise<T> {
-  const [{ openSelfApi }, { warnings }] = await Promise.all([
+/** Opens the store and serves its API to this process alone (N2). Nothing is swept: the processes that work on it do that. */
+async function withOwnApi<T>(flags: ApiFlags, terminal: Terminal, work: (api: Api) => Promise<T>): Promise<T> {
+  const [{ openNode, openSelfApi }, { chooseStore, warnings }] = await Promise.all([
     import("@tessera/runtime"),
     import("../flags/store-flags.ts"),
   ]);
-  const { url, key, close } = await openSelfApi(node, { onWarning: warnings(flags, terminal) });
+  const onWarning = warnings(flags, terminal);
+  const node = await openNode({
+    ...chooseStore(flags, terminal.env),
+    nats: flags.nats ?? (terminal.env.TESSERA_NATS || undefined),
+    sweep: false,
+    migrate: "check", // N3
+    onWarning,
+    onFatal: (error) => terminal.err(`tessera: the embedded database broke: ${error.message}\n`),
+  });
   try {
-    const { place } = node.store;
-    const isAbandoned = place.kind === "directory";
-    return await work({
-      ...(await clientOf({ url, apiKey: key.text })),
-      reached: "own",
-      name: place.name,
-      isAbandoned,
-    });
+    const { url, key, close } = await openSelfApi(node, { onWarning });
+    try {
+      const { place } = node.store;
+      const api = await clientOf({ url, apiKey: key.text });
+      return await work({ ...api, reached: "own", name: place.name, isAbandoned: place.kind === "directory" });
+    } finally {
+      await close(); // N6
+    }
   } finally {
-    await close(); // N6
+    await node.close(); // N6
   }
 }
 

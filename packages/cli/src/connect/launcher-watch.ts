@@ -1,11 +1,11 @@
-// Who started this process stands between it and the one who wants it ended: the Node that handed over (bin/tessera.js), or
+// The process that started this one stands between it and the person who wants it ended: the Node that handed over (bin/tessera.js), or
 // npm. A launcher that is asked to end passes that on. One that is killed cannot: it is noticed here.
 //
 //   L1. A launcher that is gone is a SIGTERM to this process: a command that serves drains and ends, any other one ends.
 //   L2. The Node that handed over holds the other end of a pipe and never writes to it: its end is the launcher's end. The
 //       variable that says so is taken away, so that no process started from here believes it has such a pipe.
 //   L3. npm hands no pipe on, so whether it is still there is looked at once a second: it is the parent, or the parent of the shell
-//       that it runs scripts with. A shell that ended first was told to leave this process running (`tessera start &` in a script):
+//       that it runs scripts with. A shell that ended first was meant to leave this process running (`tessera start &` in a script):
 //       then nothing is watched any more.
 
 import { fstatSync, readFileSync } from "node:fs";
@@ -41,7 +41,7 @@ export function endWithLauncher(): void {
   looking.unref();
 }
 
-/** Null where it has ended, or the system does not tell: then this process ends when it is told to. */
+/** Null where it has ended, or the system does not say: then this process ends when it is asked to. */
 function parentOf(pid: number): number | null {
   if (pid === process.pid) return process.ppid;
   try {

@@ -1,8 +1,8 @@
 // Projects that are not there yet.
 //
 //   J1. The project `default` needs no making: until something is put into it, it is empty. Any other that is not there is
-//       told, because a name that was mistyped looks the same as one that is empty.
-//   J2. What is put into a project makes it, and that is said.
+//       an error, because a name that was mistyped looks the same as one that is empty.
+//   J2. What is put into a project makes it, and that is printed.
 
 import type { Client } from "@tessera/client";
 import type { ApiFlags } from "../flags/flags.ts";

@@ -17,6 +17,7 @@ import {
 import type { HostFlags } from "../flags/flags.ts";
 import { chooseStore, warnings } from "../flags/store-flags.ts";
 import type { Terminal } from "../output/printing-gate.ts";
+import { type Api, clientOf } from "./connection.ts";
 
 type Chosen = Partial<
   Pick<
@@ -49,11 +50,11 @@ export async function withProcess<T>(
   work: (process: Process) => Promise<T>,
 ): Promise<T> {
   const { flags, settings, terminal, bundle, isThrowAway, graceMs, options } = order;
-  if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: says so
+  if (!isThrowAway && settings.data === undefined && settings.postgres === undefined) chooseStore({}, {}); // P1: throws
   reportStrayFailures(process); // P3
   const opened = await openProcess({
     ...processSettings(settings),
-    ...(bundle === undefined ? {} : { bundle: resolve(bundle) }),
+    bundle: bundle === undefined ? undefined : resolve(bundle),
     env: terminal.env,
     executor: `tessera-${process.pid}`,
     onWarning: warnings(flags, terminal),
@@ -68,4 +69,10 @@ export async function withProcess<T>(
   });
   await close();
   return done;
+}
+
+/** The API that the process serves, as its own command asks it. */
+export async function ownApi({ api }: Process): Promise<Pick<Api, "client" | "clock">> {
+  if (api === null) throw new Error("a process with the role api has an API");
+  return await clientOf({ url: api.url, apiKey: api.key.text });
 }

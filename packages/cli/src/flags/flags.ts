@@ -1,5 +1,5 @@
 // The flags that several commands share, as the parser sees them. What they mean is in store-flags.ts,
-// server-flags.ts and host-settings.ts, which are left until a command runs (program.ts, P1).
+// server-flags.ts and host-settings.ts, which are loaded when a command runs (program.ts, P1).
 
 import type { Command } from "commander";
 
@@ -38,7 +38,7 @@ export function addStoreFlags(command: Command): Command {
     .option("--json", "print only JSON");
 }
 
-export function addProjectFlags(command: Command): Command {
+function addProjectFlags(command: Command): Command {
   return addStoreFlags(command)
     .option("--nats <url>", "a NATS server as the bus (or TESSERA_NATS)")
     .option("--project <id>", "the project (or TESSERA_PROJECT)", "default");

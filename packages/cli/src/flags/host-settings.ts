@@ -17,11 +17,11 @@ import { usageError } from "../output/failure.ts";
 import type { Terminal } from "../output/printing-gate.ts";
 import type { HostFlags } from "./flags.ts";
 
-export interface HostSettings<Flags extends HostFlags> {
-  /** With the project, and the store or server, that are in effect, whoever said so. */
+interface HostSettings<Flags extends HostFlags> {
+  /** With the project, and the store or server, that are in effect, wherever they are set. */
   readonly flags: Flags;
   readonly values: Settings;
-  /** Those that nobody set have the source `default`. */
+  /** Those that are not set have the source `default`. */
   readonly sourceOf: (name: keyof Settings) => ResolvedSettings["settings"][number]["source"];
 }
 
@@ -30,9 +30,9 @@ export async function hostSettings<Flags extends HostFlags>(
   terminal: Pick<Terminal, "env">,
   { bundle, isServing = false }: { readonly bundle: string | undefined; readonly isServing?: boolean },
 ): Promise<HostSettings<Flags>> {
-  // A bundle that is not there is told by whoever loads it.
+  // A bundle that is not there is an error where it is loaded.
   const file = bundle !== undefined && existsSync(bundle) ? await readSettingsFile(bundle) : null;
-  const names = SETTING_NAMES.filter((name) => !isServing || name !== "url"); // who serves asks nobody
+  const names = SETTING_NAMES.filter((name) => !isServing || name !== "url"); // a process that serves asks no other
   const { values, settings, problems } = resolveSettings({
     flags: given as object as Readonly<Record<string, unknown>>,
     env: terminal.env,

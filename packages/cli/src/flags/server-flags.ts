@@ -12,7 +12,7 @@ import type { ApiFlags } from "./flags.ts";
 
 type ServerChoice = Pick<ApiFlags, "url" | "apiKeyFile" | "data" | "postgres">;
 
-export interface ServerAddress {
+interface ServerAddress {
   readonly url: string;
   readonly apiKey: string;
 }

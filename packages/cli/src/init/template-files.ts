@@ -8,7 +8,14 @@ import { readdir, readFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER } from "@tessera/protocol";
-import type { TemplateName } from "./init-templates.ts";
+
+export const TEMPLATES = {
+  minimal: { about: "one agent with one tool", input: "hello world" },
+  "multi-agent": { about: "a planner that gives its work to two others at once", input: "tea" },
+  service: { about: "an agent whose tool runs in a program of your own, over HTTP", input: "a stitch in time" },
+} as const;
+
+export type TemplateName = keyof typeof TEMPLATES;
 
 export interface TemplateFile {
   readonly path: string;
@@ -16,7 +23,7 @@ export interface TemplateFile {
 }
 
 const TEMPLATES_DIRECTORY = fileURLToPath(new URL("../../templates/", import.meta.url));
-/** A file that starts with a dot is kept without it: Git and npm would obey it here. */
+/** A file that starts with a dot is kept without it: Git and npm would apply it here. */
 const DOTTED: Readonly<Record<string, string>> = { gitignore: ".gitignore" };
 /** A test of a project is kept under another ending: tools that look for tests would take it for one of ours. */
 const KEPT_TEST = ".test-of-project.ts";

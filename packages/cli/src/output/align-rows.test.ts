@@ -43,8 +43,7 @@ function TURN(n: number): string {
 }
 
 it("fits its terminal: columns without a value go, ids keep their ends; without a terminal everything is whole", () => {
-  const table = (columns?: number) =>
-    alignRows(TURNS, { ids: ["turn"], ...(columns === undefined ? {} : { columns }) });
+  const table = (columns?: number) => alignRows(TURNS, { ids: ["turn"], columns });
   expect(table()).toContain(TURN(1));
   expect(table(120)).toBe(table());
   expect([80, 60].map((columns) => `\n${table(columns)}`)).toMatchInlineSnapshot(`

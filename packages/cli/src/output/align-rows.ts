@@ -11,12 +11,12 @@ import { wrapWords } from "./wrap-words.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export interface TableOptions {
+interface TableOptions {
   readonly indent?: string;
   /** Columns of ids. */
   readonly ids?: readonly string[];
   /** How wide the terminal is; without one nothing is cut to fit. */
-  readonly columns?: number;
+  readonly columns?: number | undefined;
 }
 
 interface Column {

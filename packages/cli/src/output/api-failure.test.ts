@@ -4,12 +4,7 @@ import { listOfProject } from "../connect/project-access.ts";
 import { describeFailure } from "./failure.ts";
 
 it.each([
-  [
-    "nobody there",
-    new ApiError("refused", { status: 0, code: "upstream_unavailable" }),
-    4,
-    "Check that the server runs",
-  ],
+  ["no answer", new ApiError("refused", { status: 0, code: "upstream_unavailable" }), 4, "Check that the server runs"],
   ["too late", new ApiError("late", { status: 0, code: "timeout" }), 4, "Check that the server runs"],
   ["a wrong URL", new ApiError("no URL", { status: 0, code: "bad_request" }), 3, "Correct --url"],
   ["a gateway", new ApiError("bad gateway", { status: 502, code: "upstream_unavailable" }), 4, "between here and"],
@@ -54,7 +49,7 @@ it.each([
   expect(failure.message).toBe(error.message);
 });
 
-it("a server whose store is away is told as that, whatever was asked: nobody is sent to check the address", () => {
+it("a server whose store is away is reported as that, whatever was asked, without advice to check the address", () => {
   const meaning = "The database could not be reached; the write may or may not have happened.";
   const error = new ApiError(meaning, { status: 503, code: "storage_error", requestId: "r" });
   const { exitCode, message, todo } = describeFailure(error);

@@ -2,13 +2,13 @@
 //
 //   A1. A wrong address and a wrong key are the user's to correct (exit 3); a server that is not there may come back (exit 4).
 //   A2. A server that answers and asks to wait is no wrong address: what is away is its store, or the time it gives.
-//   A3. Told by the shape of the error, so that a command that asks no API does not load the client.
+//   A3. Recognized by the shape of the error, so that a command that asks no API does not load the client.
 
 import { ERROR_CATALOGUE, type ErrorCode, isJsonObject, type TesseraError } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { Failure } from "./failure.ts";
 
-export interface ApiProblem extends Error {
+interface ApiProblem extends Error {
   /** 0: no answer came. */
   readonly status: number;
   readonly code: ErrorCode;
@@ -36,7 +36,7 @@ export function isApiProblem(error: unknown): error is ApiProblem {
   return error instanceof Error && error.name === "ApiError" && "status" in error && "requestId" in error;
 }
 
-/** Whether asking again may help without anybody doing anything. */
+/** Whether asking again may help although nothing was changed. */
 export function isAway(error: unknown): boolean {
   if (!isApiProblem(error)) return false;
   const { status, requestId } = error;

@@ -40,7 +40,7 @@ function settingsText(settings: readonly ShownSetting[], isAll: boolean): (strin
   return [...table, sentence(`${more}; --all shows them`), "\n"];
 }
 
-export function doctorSum(checks: readonly Check[]): string {
+function doctorSum(checks: readonly Check[]): string {
   const count = (status: Check["status"]) => checks.filter((check) => check.status === status).length;
   const [warned, failed] = [count("warn"), count("fail")];
   const parts = [`${checks.length} checks`, failed === 0 ? "nothing failed" : `${failed} failed`];

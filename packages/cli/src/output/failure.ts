@@ -18,30 +18,21 @@ interface Advice {
   readonly todo: string;
 }
 
+const configuration = (todo: string): Advice => ({ exitCode: EXIT.configuration, todo });
+const unreachable = (todo: string): Advice => ({ exitCode: EXIT.unreachable, todo });
+
 /** By `details.kind`; what is not listed is a plain failure. */
 const BY_KIND: Readonly<Record<string, Advice>> = {
-  missing: { exitCode: EXIT.configuration, todo: "Check the path, or run `tessera migrate` to make a store there." },
-  damaged: {
-    exitCode: EXIT.configuration,
-    todo: "Restore the directory from a backup, or move it away to start with an empty store.",
-  },
-  not_migrated: { exitCode: EXIT.configuration, todo: "Run `tessera migrate` with the same --data or --postgres." },
-  unusable_directory: { exitCode: EXIT.configuration, todo: "Name a directory that this user may write." },
-  unavailable: {
-    exitCode: EXIT.unreachable,
-    todo: "Check that the database runs and that the address is right, then repeat.",
-  },
-  read_only: {
-    exitCode: EXIT.unreachable,
-    todo: "Make the database writable, or name its primary, then repeat.",
-  },
-  connection_lost: { exitCode: EXIT.unreachable, todo: "Repeat: commands are safe to repeat." },
-  forbidden: { exitCode: EXIT.configuration, todo: "Check user, password and rights of the role in the URL." },
-  missing_bundle: {
-    exitCode: EXIT.configuration,
-    todo: "Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts.",
-  },
-  file_as_bundle: { exitCode: EXIT.configuration, todo: "That is a file: name the directory that it lies in." },
+  missing: configuration("Check the path, or run `tessera migrate` to make a store there."),
+  damaged: configuration("Restore the directory from a backup, or move it away to start with an empty store."),
+  not_migrated: configuration("Run `tessera migrate` with the same --data or --postgres."),
+  unusable_directory: configuration("Name a directory that this user may write."),
+  unavailable: unreachable("Check that the database runs and that the address is right, then repeat."),
+  read_only: unreachable("Make the database writable, or name its primary, then repeat."),
+  connection_lost: unreachable("Repeat: commands are safe to repeat."),
+  forbidden: configuration("Check user, password and rights of the role in the URL."),
+  missing_bundle: configuration("Name a directory with a tessera.yaml, goondan.yaml or tessera.config.ts."),
+  file_as_bundle: configuration("That is a file: name the directory that it lies in."),
 };
 
 /** PostgreSQL's own answers to a URL that names the wrong thing. */
@@ -121,7 +112,7 @@ function moduleTodo(message: string): string | null {
   return `Install the package if it is not there (npm install ${missing}), or correct the import.`;
 }
 
-/** Whoever holds a directory serves its API once it has started: one that does not is starting, or does nothing else. */
+/** The process that holds a directory serves its API once it has started: one that does not is starting, or is no `tessera`. */
 function lockedFailure({ code, details }: TesseraError): Failure {
   const who = details.pid === undefined ? "another process that is just starting" : `process ${details.pid}`;
   const message = `the store in ${details.directory} is in use by ${who}, which does not answer other commands yet`;

@@ -8,8 +8,8 @@
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-export interface JsonShape {
-  /** Lines before the answer, or instead of one for a command that ends when it is told to. */
+interface JsonShape {
+  /** Lines before the answer, or instead of one for a command that ends when it is stopped. */
   readonly events?: JsonSchema;
   readonly answer?: JsonSchema;
 }
@@ -28,7 +28,7 @@ const list = (items: JsonSchema) => ({ type: "array", items });
 const either = (...anyOf: JsonSchema[]) => ({ anyOf });
 const both = (...allOf: JsonSchema[]) => ({ allOf });
 const word = (...words: readonly string[]) => ({ type: "string", enum: [...words] });
-const told = <Schema extends JsonSchema>(description: string, schema: Schema) => ({ ...schema, description });
+const described = <Schema extends JsonSchema>(description: string, schema: Schema) => ({ ...schema, description });
 const object = (properties: Properties, optional: Properties = {}) => ({
   type: "object",
   required: Object.keys(properties),
@@ -37,10 +37,10 @@ const object = (properties: Properties, optional: Properties = {}) => ({
 
 const ABOUT_TURN = { agent: TEXT, agent_turn_id: TEXT };
 const ABOUT_TURN_MORE = {
-  agent_number: told("Which one, where several turns of this agent are watched.", COUNT),
-  is_earlier: told("It happened before the command began to watch.", TRUE),
+  agent_number: described("Which one, where several turns of this agent are watched.", COUNT),
+  is_earlier: described("It happened before the command began to watch.", TRUE),
 };
-const TOOL_NUMBER = told("Which one, where the turn calls this tool several times.", COUNT);
+const TOOL_NUMBER = described("Which one, where the turn calls this tool several times.", COUNT);
 
 /** J1 */
 export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
@@ -48,11 +48,11 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
     ok: { const: false },
     error: object(
       {
-        code: told("One of the error codes, or `usage`: the command was not understood.", TEXT),
+        code: described("One of the error codes, or `usage`: the command was not understood.", TEXT),
         message: TEXT,
-        todo: told("What to do about it.", TEXT),
+        todo: described("What to do about it.", TEXT),
       },
-      { mistakes: told("Where several things are wrong in files: each with its file:line:col.", list(TEXT)) },
+      { mistakes: described("Where several things are wrong in files: each with its file:line:col.", list(TEXT)) },
     ),
   }),
   TurnEvent: either(
@@ -61,7 +61,7 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
       { error_code: TEXT, ...ABOUT_TURN_MORE },
     ),
     object(
-      { event: { const: "step" }, ...ABOUT_TURN, step: COUNT, text: told("What the model said in it.", TEXT) },
+      { event: { const: "step" }, ...ABOUT_TURN, step: COUNT, text: described("What the model said in it.", TEXT) },
       ABOUT_TURN_MORE,
     ),
     object(
@@ -70,7 +70,7 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
         ...ABOUT_TURN,
         tool: TEXT,
         tool_call_id: TEXT,
-        status: told("`called`, or how it ended: that of its result; `dropped` without one.", {
+        status: described("`called`, or how it ended: that of its result; `dropped` without one.", {
           type: "string",
           enum: ["called", ...TURN_ENDINGS, "received", "applied", "dropped"],
         }),
@@ -81,7 +81,7 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
       {
         event: { const: "wait" },
         ...ABOUT_TURN,
-        code: told("As the `code` of a Wait of the API.", TEXT),
+        code: described("As the `code` of a Wait of the API.", TEXT),
         reason: TEXT,
       },
       {
@@ -100,7 +100,7 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
       agent_turn_id: TEXT,
       agent: TEXT,
       status: word(...TURN_ENDINGS),
-      deliverable: told("Text, or what was delivered as data.", {}),
+      deliverable: described("Text, or what was delivered as data.", {}),
     },
     { error: object({ code: TEXT, message: TEXT }) },
   ),
@@ -109,17 +109,17 @@ export const JSON_TYPES: Readonly<Record<string, JsonSchema>> = {
       ok: { const: false },
       status: { const: "waiting" },
       agent_turn_id: TEXT,
-      agent_turn_ids: told("All that have not ended, where several were waited for.", list(TEXT)),
-      is_kept: told("false: the store was in memory, and they are gone with it.", BOOLEAN),
+      agent_turn_ids: described("All that have not ended, where several were waited for.", list(TEXT)),
+      is_kept: described("false: the store was in memory, and they are gone with it.", BOOLEAN),
     },
     {
-      is_asked: told("These are of an earlier run; the new task was not asked for.", { const: false }),
-      why: told("Where they do not go on by themselves: why.", TEXT),
+      is_asked: described("These are of an earlier run; the new task was not asked for.", { const: false }),
+      why: described("Where they do not go on by themselves: why.", TEXT),
     },
   ),
 };
 
-const ENDED = both(object({ ok: told("true for `success` and `partial`.", BOOLEAN) }), ref("TurnEnd"));
+const ENDED = both(object({ ok: described("true for `success` and `partial`.", BOOLEAN) }), ref("TurnEnd"));
 
 const ASKED = { agent_turn_id: TEXT, input: TEXT_OR_NULL };
 const SAID = { ...ASKED, status: TEXT };
@@ -130,18 +130,18 @@ const PROCESS_EVENTS = either(
       ok: TRUE,
       event: { const: "started" },
       roles: list(TEXT),
-      store: told("Its directory, its address without a password, or memory.", TEXT),
+      store: described("Its directory, its address without a password, or memory.", TEXT),
       project: TEXT,
-      health: told("`ok`, or what is not as it should be.", TEXT),
+      health: described("`ok`, or what is not as it should be.", TEXT),
     },
     {
-      bus: told("With NATS: as which store, and what is not as it should be.", TEXT),
-      agents: told("With the role worker: those of the bundle.", list(TEXT)),
-      entry: told("The agent that gets a task which names none.", TEXT),
-      tools: told("With the role tools: those of the project.", list(TEXT)),
-      targets: told("Whose calls are executed here.", list(TEXT)),
-      url: told("With the role api.", TEXT),
-      key: told("A key that was made for this start; one that was given is not repeated.", TEXT),
+      bus: described("With NATS: as which store, and what is not as it should be.", TEXT),
+      agents: described("With the role worker: those of the bundle.", list(TEXT)),
+      entry: described("The agent that gets a task which names none.", TEXT),
+      tools: described("With the role tools: those of the project.", list(TEXT)),
+      targets: described("Whose calls are executed here.", list(TEXT)),
+      url: described("With the role api.", TEXT),
+      key: described("A key that was made for this start; one that was given is not repeated.", TEXT),
     },
   ),
   object({ ok: TRUE, event: { const: "stopping" } }),
@@ -157,17 +157,17 @@ const STORED_TOOL = object({
 const FINDING = object({
   severity: word("error", "warning", "info"),
   code: TEXT,
-  file: told("As seen from the current directory.", TEXT),
+  file: described("As seen from the current directory.", TEXT),
   line: COUNT,
   column: COUNT,
-  pointer: told("The place in the document, as a JSON pointer.", TEXT),
+  pointer: described("The place in the document, as a JSON pointer.", TEXT),
   message: TEXT,
   expected: TEXT_OR_NULL,
   found: TEXT_OR_NULL,
 });
 
 const CHANGES = object({ added: list(TEXT), changed: list(TEXT), removed: list(TEXT) });
-const RELOADED_FILES = told("Relative to the bundle, since the last reload that was used.", list(TEXT));
+const RELOADED_FILES = described("Relative to the bundle, since the last reload that was used.", list(TEXT));
 
 const RELOAD_EVENTS = [
   object(
@@ -179,11 +179,11 @@ const RELOAD_EVENTS = [
       agents: CHANGES,
       extensions_reloaded: BOOLEAN,
     },
-    { settings_changed: told("They count from the next start.", TRUE) },
+    { settings_changed: described("They count from the next start.", TRUE) },
   ),
   object({
     ok: { const: false },
-    event: told("The last good version goes on.", { const: "reload_refused" }),
+    event: described("The last good version goes on.", { const: "reload_refused" }),
     files: RELOADED_FILES,
     findings: list(FINDING),
   }),
@@ -195,7 +195,7 @@ const CHECK = object({
   status: word("ok", "warn", "fail"),
   found: TEXT,
   fix: TEXT_OR_NULL,
-  fault: told("Of one that failed.", { enum: ["configuration", "unreachable", null] }),
+  fault: described("Of one that failed.", { enum: ["configuration", "unreachable", null] }),
 });
 
 /** By the words of the command. Every command that takes --json is here. */
@@ -209,7 +209,7 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
   run: {
     events: ref("TurnEvent"),
     answer: either(
-      both(ENDED, object({}, { turns: told("With --resume: all that were finished.", list(ref("TurnEnd"))) })),
+      both(ENDED, object({}, { turns: described("With --resume: all that were finished.", list(ref("TurnEnd"))) })),
       both(ref("TurnOpen"), object({}, { turns: list(ref("TurnEnd")) })),
       object({ ok: TRUE, status: { const: "nothing_left_open" }, deliverable: { type: "null" }, turns: list({}) }),
     ),
@@ -217,8 +217,8 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
   chat: {
     events: either(
       ref("TurnEvent"),
-      told("A turn of before.", object({ event: { const: "history" }, ...SAID, deliverable: {} })),
-      told("A turn that an earlier process left open.", object({ event: { const: "resumed" }, ...ASKED })),
+      described("A turn of before.", object({ event: { const: "history" }, ...SAID, deliverable: {} })),
+      described("A turn that an earlier process left open.", object({ event: { const: "resumed" }, ...ASKED })),
       object({ event: { const: "asked" }, ...ASKED, is_queued: BOOLEAN }),
       both(object({ event: { const: "answer" } }), ref("TurnEnd")),
       object({ event: { const: "fresh" } }),
@@ -227,20 +227,20 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       object({ event: { const: "help" }, text: TEXT }),
     ),
     answer: object({
-      ok: told("false: a turn failed, or is open.", BOOLEAN),
+      ok: described("false: a turn failed, or is open.", BOOLEAN),
       agent: TEXT,
       instance_key: TEXT,
-      turns: told("How many were asked for.", COUNT),
-      open: told("Those that have not ended.", list(TEXT)),
-      is_kept: told("false: the store was in memory, and what is open is gone with it.", BOOLEAN),
+      turns: described("How many were asked for.", COUNT),
+      open: described("Those that have not ended.", list(TEXT)),
+      is_kept: described("false: the store was in memory, and what is open is gone with it.", BOOLEAN),
     }),
   },
   dev: { events: either(PROCESS_EVENTS, ...RELOAD_EVENTS) },
   start: { events: PROCESS_EVENTS },
   validate: {
     answer: object({
-      ok: told("false: there is a finding of severity `error`.", BOOLEAN),
-      root: told("The bundle's directory.", TEXT),
+      ok: described("false: there is a finding of severity `error`.", BOOLEAN),
+      root: described("The bundle's directory.", TEXT),
       counts: object({ agents: COUNT, tools: COUNT, models: COUNT, swarms: COUNT, extensions: COUNT }),
       findings: list(FINDING),
     }),
@@ -250,14 +250,17 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       ok: TRUE,
       project: TEXT,
       turns: list(both(ref("TurnSummary"), object({ agent_name: TEXT_OR_NULL }))),
-      has_more: told("There are more than --limit.", BOOLEAN),
+      has_more: described("There are more than --limit.", BOOLEAN),
     }),
   },
   "turns show": {
     answer: object(
       { ok: TRUE, turn: ref("Turn") },
       {
-        failures: told("With --stack: those of its attempts, in the order of their reports.", list(ref("TurnFailure"))),
+        failures: described(
+          "With --stack: those of its attempts, in the order of their reports.",
+          list(ref("TurnFailure")),
+        ),
       },
     ),
   },
@@ -267,11 +270,11 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       ok: TRUE,
       agent_turn_id: TEXT,
       status: TEXT,
-      why: told("One sentence.", TEXT),
-      next: told("What the command does.", TEXT),
-      command: told("What would unblock it, to paste.", TEXT),
-      path: told("From this turn to the one where the wait is.", list(TEXT)),
-      wait: told("null: the last turn of the path has ended.", either(ref("Wait"), { type: "null" })),
+      why: described("One sentence.", TEXT),
+      next: described("What the command does.", TEXT),
+      command: described("What would unblock it, to paste.", TEXT),
+      path: described("From this turn to the one where the wait is.", list(TEXT)),
+      wait: described("null: the last turn of the path has ended.", either(ref("Wait"), { type: "null" })),
     }),
   },
   "turns stop": { answer: both(object({ ok: TRUE }), ref("StoppedTurn")) },
@@ -280,7 +283,7 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       ok: TRUE,
       project: TEXT,
       agents: list(
-        both(ref("Agent"), object({ doing: told("The `status` of its Head; null: none yet.", TEXT_OR_NULL) })),
+        both(ref("Agent"), object({ doing: described("The `status` of its Head; null: none yet.", TEXT_OR_NULL) })),
       ),
       profiles: list(ref("ProfileSummary")),
     }),
@@ -293,21 +296,21 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
     answer: either(
       object(
         {
-          ok: told("true for `success` and `partial`.", BOOLEAN),
+          ok: described("true for `success` and `partial`.", BOOLEAN),
           tool: TEXT,
           agent_turn_id: TEXT,
           status: word(...TURN_ENDINGS),
           error: either(object({ code: TEXT, message: TEXT }, { source: TEXT, detail: {} }), { type: "null" }),
         },
-        { result: told("What the tool answered; of a failure, too, if it answered at all.", {}) },
+        { result: described("What the tool answered; of a failure, too, if it answered at all.", {}) },
       ),
       object({
         ok: { const: false },
-        tool: told("The turn's id where its tool is not known.", TEXT),
+        tool: described("The turn's id where its tool is not known.", TEXT),
         agent_turn_id: TEXT,
         status: { const: "waiting" },
-        why: told("What it waits for, in one sentence.", TEXT),
-        is_kept: told("false: the store was in memory, and the call is gone with it.", BOOLEAN),
+        why: described("What it waits for, in one sentence.", TEXT),
+        is_kept: described("false: the store was in memory, and the call is gone with it.", BOOLEAN),
       }),
     ),
   },
@@ -318,39 +321,39 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
       ok: TRUE,
       project: TEXT,
       tools: list(STORED_TOOL),
-      ignored: told(
+      ignored: described(
         "Fields that have no meaning here.",
         list(object({ file: TEXT, line: COUNT, column: COUNT, pointer: TEXT })),
       ),
     }),
   },
-  "tools rm": { answer: object({ ok: TRUE, removed: told("The tool's name.", TEXT) }) },
+  "tools rm": { answer: object({ ok: TRUE, removed: described("The tool's name.", TEXT) }) },
   "keys create": {
     answer: object({
       ok: TRUE,
       key_id: TEXT,
-      key: told("The text of the key, which is kept nowhere.", TEXT),
+      key: described("The text of the key, which is kept nowhere.", TEXT),
       role: TEXT,
-      project_id: told("null: of all projects.", TEXT_OR_NULL),
+      project_id: described("null: of all projects.", TEXT_OR_NULL),
     }),
   },
   "keys ls": { answer: object({ ok: TRUE, keys: list(ref("ApiKey")) }) },
-  "keys rm": { answer: object({ ok: TRUE, revoked: told("The key's id.", TEXT) }) },
+  "keys rm": { answer: object({ ok: TRUE, revoked: described("The key's id.", TEXT) }) },
   migrate: {
     answer: either(
       object({
         ok: TRUE,
         store: TEXT,
         is_held: { const: false },
-        schema: told("The number of its newest migration.", COUNT),
-        applied: told("Migrations, by name.", list(TEXT)),
+        schema: described("The number of its newest migration.", COUNT),
+        applied: described("Migrations, by name.", list(TEXT)),
         functions_replaced: BOOLEAN,
         newer_functions_kept: BOOLEAN,
       }),
       object({
         ok: TRUE,
         store: TEXT,
-        is_held: told("A running process holds the directory: there was nothing to do.", TRUE),
+        is_held: described("A running process holds the directory: there was nothing to do.", TRUE),
         says: TEXT,
       }),
     ),
@@ -358,7 +361,7 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
   verify: {
     answer: both(
       object({
-        ok: told("false: an invariant does not hold.", BOOLEAN),
+        ok: described("false: an invariant does not hold.", BOOLEAN),
         store: TEXT,
         mode: word("live", "drained"),
       }),
@@ -367,13 +370,13 @@ export const JSON_SHAPES: Readonly<Record<string, JsonShape>> = {
   },
   doctor: {
     answer: object({
-      ok: told("false: a check failed.", BOOLEAN),
+      ok: described("false: a check failed.", BOOLEAN),
       checks: list(CHECK),
       settings: list(
         object({
           name: TEXT,
-          value: told("`set` for a secret.", TEXT),
-          source: told("The flag, the variable or the place in a file that says it, or `default`.", TEXT),
+          value: described("`set` for a secret.", TEXT),
+          source: described("The flag, the variable or the place in a file that says it, or `default`.", TEXT),
         }),
       ),
     }),

@@ -1,7 +1,7 @@
 // Numbers that tell apart what has the same name: two turns of one agent, two calls of one tool.
 //
 //   N1. A number is given once and stays. The first of a name gets one only where others of it are seen with it: what was
-//       told without a number is not told with one later.
+//       shown without a number is not shown with one later.
 
 export interface NameNumbers {
   /** For names that are seen together; null: none is needed. */

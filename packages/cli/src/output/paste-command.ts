@@ -1,4 +1,4 @@
-// Parts of a command that a person is told to paste.
+// Parts of a command for a person to paste.
 
 import type { ApiFlags } from "../flags/flags.ts";
 import type { Terminal } from "./printing-gate.ts";

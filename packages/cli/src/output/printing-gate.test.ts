@@ -1,24 +1,15 @@
 import { expect, it } from "vitest";
-import { gated, labelled, type ProcessTerminal, printed, sentence, type Text } from "./printing-gate.ts";
+import { testTerminal } from "../../test/test-terminal.ts";
+import { labelled, type ProcessTerminal, printed, sentence, type Text } from "./printing-gate.ts";
 
 const EVIL = "\u009b31mX\u007f\u202e\u001b[2J\u200b";
 const SHOWN = "\\u009b31mX\\u007f\\u202e\\u001b[2J\\u200b";
 
 function terminal(given: Partial<ProcessTerminal> = {}) {
-  const seen = { out: "", err: "" };
-  const gate = gated({
-    env: {},
-    out: (text) => {
-      seen.out += text;
-    },
-    err: (text) => {
-      seen.err += text;
-    },
-    input: async () => "",
+  const { printed: seen, terminal: gate } = testTerminal({
     isWatched: true,
     isOutWatched: true,
     columns: () => 80,
-    stopped: () => new Promise(() => undefined),
     ...given,
   });
   return { seen, gate };

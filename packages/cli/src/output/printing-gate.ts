@@ -1,6 +1,6 @@
 // The printing gate: what a command prints becomes text of a terminal here, and nowhere else.
 //
-//   G1. Whatever others wrote into it (names, results, messages, logs) is shown, never obeyed: characters that would act on a
+//   G1. Whatever others wrote into it (names, results, messages, logs) is shown and has no effect: characters that would act on a
 //       terminal, or hide in a text, are escaped as JSON escapes them (protocol's visible-text.ts). That holds for pipes, too:
 //       what goes into a file is looked at on a terminal later. `--json` has the same data, since its escapes are JSON's.
 //   G2. Only the gate makes escape sequences. A command asks for a colour or for lines to be taken away by parts of its text,
@@ -28,7 +28,7 @@ export interface Painted {
 }
 
 /** To be pasted, so never broken: a command, a path, an id. */
-export interface Whole {
+interface Whole {
   readonly whole: string;
 }
 
@@ -48,7 +48,7 @@ export interface Table {
 }
 
 /** Takes away as many lines as were printed last. */
-export interface ClearedLines {
+interface ClearedLines {
   readonly clearAbove: number;
 }
 
@@ -65,9 +65,9 @@ export interface ProcessTerminal {
   readonly err: (text: Printed) => void;
   /** stdin up to its end, or up to somewhat more than `bytesMax`. */
   readonly input: (bytesMax: number) => Promise<string>;
-  /** Hears stdin line by line, null at its end, until the answer is called. Absent: there is no stdin. */
+  /** Calls back with stdin line by line, null at its end, until the returned function is called. Absent: there is no stdin. */
   readonly lines?: (heard: (line: string | null) => void) => () => void;
-  /** Hears every Ctrl-C, instead of what `stopped` does, until the answer is called. */
+  /** Calls back on every Ctrl-C, instead of what `stopped` does, until the returned function is called. */
   readonly interrupts?: (heard: () => void) => () => void;
   /** Whether a person types what is on stdin. */
   readonly isInputWatched?: boolean;

@@ -1,14 +1,14 @@
 import { EventEmitter } from "node:events";
 import { expect, test, vi } from "vitest";
 import { printed } from "./printing-gate.ts";
-import { type ProcessLike, processTerminal } from "./process-terminal.ts";
+import { processTerminal } from "./process-terminal.ts";
 
 class FakeStream extends EventEmitter {
   readonly written: string[] = [];
   readonly isTTY = false;
   readonly columns = 80;
-  write(text: string): boolean {
-    this.written.push(text);
+  write(chunk: string | Uint8Array): boolean {
+    this.written.push(String(chunk));
     return true;
   }
 }
@@ -27,7 +27,7 @@ function fakeProcess() {
     removeListener: (signal: string, heard: () => void) => signals.removeListener(signal, heard),
     exit: () => void seen.exits++,
   };
-  return { terminal: processTerminal(host as unknown as ProcessLike), stdout, stderr, signals, seen };
+  return { terminal: processTerminal(host), stdout, stderr, signals, seen };
 }
 
 const gone = () => Object.assign(new Error("write EPIPE"), { code: "EPIPE" });
@@ -58,7 +58,7 @@ test("a command that only answers ends with its reader", () => {
   expect(seen.exits).toBe(1);
 });
 
-test("a log that nobody reads any more, or whose disk is full, stops nothing", () => {
+test("a log that has no reader any more, or whose disk is full, stops nothing", () => {
   const { terminal, stderr, signals, seen } = fakeProcess();
   void terminal.stopped();
   for (const error of [gone(), new Error("ENOSPC")]) stderr.emit("error", error);
@@ -83,7 +83,7 @@ test("what others print passes the gate, in whole characters: nothing but plain 
   stdout.write("\u001b[33m1\u001b[39m \u009b31mX\u202e\n");
   stderr.write("\u001b[2J\u001b[8mhidden\u001b[41m\n");
   const bytes = Buffer.from("ü\u009b");
-  for (const byte of bytes) (stdout as unknown as NodeJS.WriteStream).write(Buffer.of(byte));
+  for (const byte of bytes) stdout.write(Buffer.of(byte));
   expect(stderr.written.join("")).toBe(
     "\u001b[33m1\u001b[39m \\u009b31mX\\u202e\n\\u001b[2J\\u001b[8mhidden\\u001b[41m\nü\\u009b",
   );

@@ -4,8 +4,8 @@
 //       signals do. Ctrl-C reaches every process of a terminal, and npm or another Node before this one passes it on: what comes
 //       within DOUBLED_MS is the same signal twice.
 //   T2. Readers that go away (`tessera turns ls | head`) are no error. Where the command can be asked to stop, it is: what it
-//       holds is given back in order. One that only answers has nobody left to answer, and ends at once.
-//   T3. A log that nobody reads any more, or whose disk is full, stops nothing.
+//       holds is given back in order. One that only answers has no reader left, and ends at once.
+//   T3. A log that has no reader any more, or whose disk is full, stops nothing.
 //   T4. stdout is the command's alone. What code of a bundle prints there (its config file, an inline tool) goes to stderr:
 //       it would spoil a deliverable, and JSON. It goes through the gate, too, except for plain colours: code may print what a
 //       stranger sent it, and `console` colours numbers.
@@ -19,12 +19,15 @@ type Input = AsyncIterable<Buffer> & {
   removeListener?(event: "data" | "end", heard: (chunk: Buffer) => void): unknown;
   pause?(): unknown;
 };
-type Output = Pick<NodeJS.WriteStream, "write" | "isTTY" | "columns"> & {
+interface Output {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  write(chunk: string | Uint8Array, ...more: readonly unknown[]): boolean;
   on(event: "error", heard: (error: NodeJS.ErrnoException) => void): unknown;
-};
+}
 
 /** What is used of a process. */
-export interface ProcessLike {
+interface ProcessLike {
   readonly env: ProcessTerminal["env"];
   readonly stdin: Input;
   readonly stdout: Output;
@@ -34,24 +37,22 @@ export interface ProcessLike {
   exit(): void;
 }
 
-type Write = (text: string, ...more: readonly unknown[]) => boolean;
-
-/** Letters in a colour, bold or faint. Nothing that hides them, or moves. */
+/** Text in a colour, bold or faint. Nothing that hides them, or moves. */
 const COLOUR = "(?:[0-4]|2[2-4]|3[0-79]|9[0-7])";
 const PLAIN_COLOURS = new RegExp(`(\\u001b\\[(?:${COLOUR}(?:;${COLOUR})*)?m)`);
 const SIGNALS = ["SIGINT", "SIGTERM"] as const;
 /** Less than between two strokes of a key. */
 const DOUBLED_MS = 150;
-/** A longer line is heard in parts. */
+/** A longer line comes in parts. */
 const LINE_CHARS_MAX = 262_144;
 
-/** `end` ends the process of a command that nobody listens to any more (T2). */
+/** `end` ends the process of a command whose output has no reader any more (T2). */
 export function processTerminal(host: ProcessLike, end: () => void = () => host.exit()): ProcessTerminal {
   const { env, stdin, stdout, stderr } = host;
-  const write = stdout.write.bind(stdout) as (text: string) => boolean;
-  const writeErr = stderr.write.bind(stderr) as Write;
-  stdout.write = strayWriter(writeErr) as Output["write"]; // T4
-  stderr.write = strayWriter(writeErr) as Output["write"];
+  const write: Output["write"] = stdout.write.bind(stdout);
+  const writeErr: Output["write"] = stderr.write.bind(stderr);
+  stdout.write = strayWriter(writeErr); // T4
+  stderr.write = strayWriter(writeErr);
   const stops = new Set<() => void>();
   let isOutGone = false;
   host.stdout.on("error", (error) => {
@@ -88,7 +89,7 @@ export function processTerminal(host: ProcessLike, end: () => void = () => host.
 }
 
 /** T4 */
-function strayWriter(write: Write): (chunk: string | Uint8Array, ...more: readonly unknown[]) => boolean {
+function strayWriter(write: Output["write"]): Output["write"] {
   const decoder = new StringDecoder("utf8"); // a character may lie in two chunks
   return (chunk, ...more) => {
     const text = typeof chunk === "string" ? chunk : decoder.write(chunk as Buffer);
@@ -144,7 +145,7 @@ async function readInput(stdin: Input, bytesMax: number): Promise<string> {
   for await (const chunk of stdin) {
     chunks.push(chunk);
     size += chunk.length;
-    if (size > bytesMax) break; // too much: whoever reads it says so
+    if (size > bytesMax) break; // too much: the parser of the input reports it
   }
   return Buffer.concat(chunks).toString("utf8");
 }

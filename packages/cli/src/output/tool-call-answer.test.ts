@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import { unknownTool } from "../commands/unknown-tool.ts";
+import { unknownTool } from "../commands/known-tools.ts";
 import { printed } from "./printing-gate.ts";
-import { exitCodeOf, failureText, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
+import { exitCodeOfCall, failureText, openCallText, type ToolCallAnswer } from "./tool-call-answer.ts";
 
 function answer(status: ToolCallAnswer["status"], code?: string): ToolCallAnswer {
   return { agent_turn_id: "turn_1", status, error: code === undefined ? null : { code, message: "why" } };
@@ -17,7 +17,7 @@ it.each([
   [answer("failed", "outcome_unknown"), 7],
   [answer("timeout", "outcome_unknown"), 7],
 ])("%j exits %i", (given, exitCode) => {
-  expect(exitCodeOf(given)).toBe(exitCode);
+  expect(exitCodeOfCall(given)).toBe(exitCode);
 });
 
 it("a failure without a suggestion of the tool says what the catalogue says", () => {

@@ -3,6 +3,7 @@
 import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
 import type { ApiFlags } from "../flags/flags.ts";
+import { exitCodeOf } from "../turns/turn-answer.ts";
 import { quoted, storeWords } from "./paste-command.ts";
 import { labelled, sentence, type Terminal, type Text } from "./printing-gate.ts";
 
@@ -25,10 +26,8 @@ export interface OpenCall {
 
 const ENDED: Readonly<Record<string, string>> = { timeout: "timed out", canceled: "was canceled" };
 
-export function exitCodeOf({ status, error }: ToolCallAnswer): ExitCode {
-  if (status === "waiting") return EXIT.waiting;
-  if (status === "success" || status === "partial") return EXIT.ok;
-  return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
+export function exitCodeOfCall(answer: ToolCallAnswer): ExitCode {
+  return answer.status === "waiting" ? EXIT.waiting : exitCodeOf(answer);
 }
 
 export function failureText(tool: string, { status, error }: ToolCallAnswer): Text {
@@ -66,7 +65,7 @@ export function openCallText(
   ];
 }
 
-export type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" | "nats"> & {
+type AgainFlags = Pick<ApiFlags, "url" | "data" | "postgres" | "project" | "nats"> & {
   readonly bundle?: string;
 };
 

@@ -7,7 +7,7 @@
 
 import { textWidth } from "./text-width.ts";
 
-export interface WrappedWords {
+interface WrappedWords {
   readonly text: string;
   /** W2 */
   readonly isWhole?: boolean;

@@ -1,24 +1,11 @@
 import { expect, it } from "vitest";
-import { gated, type ProcessTerminal } from "../output/printing-gate.ts";
+import { testTerminal } from "../../test/test-terminal.ts";
+import type { ProcessTerminal } from "../output/printing-gate.ts";
 import { createProgressPrinter } from "./progress-printer.ts";
 
 function printer(given: Partial<ProcessTerminal> = {}, isJson = false) {
-  const printed = { out: "", err: "" };
-  const terminal = gated({
-    env: { NO_COLOR: "1" },
-    out: (text) => {
-      printed.out += text;
-    },
-    err: (text) => {
-      printed.err += text;
-    },
-    input: async () => "",
-    isWatched: true,
-    isOutWatched: false,
-    columns: () => 40,
-    stopped: () => new Promise(() => undefined),
-    ...given,
-  });
+  const watched = { env: { NO_COLOR: "1" }, isWatched: true, columns: () => 40 };
+  const { printed, terminal } = testTerminal({ ...watched, ...given });
   return { printed, printer: createProgressPrinter(terminal, { isJson, nowMs: () => 0 }) };
 }
 
@@ -52,7 +39,7 @@ it("with JSON prints an event per line on stdout, and nothing else", () => {
   const { printed, printer: json } = printer({}, true);
   json.draw([ITEM]);
   json.event(EVENT);
-  json.note("said to nobody");
+  json.note("a note");
   json.close();
   expect(printed).toEqual({ out: `${JSON.stringify(EVENT)}\n`, err: "" });
 });

@@ -9,7 +9,7 @@ import { openLine, progressLine } from "./progress-text.ts";
 import type { OpenItem, ProgressEvent } from "./turn-progress.ts";
 
 export interface ProgressPrinter {
-  /** `isEarlier`: it happened before anybody watched, so no time since the start is its own. */
+  /** `isEarlier`: it happened before the command watched, so it has no time since the start. */
   event(event: ProgressEvent, isEarlier?: boolean): void;
   /** A line that stays: what a tool logs, what went wrong meanwhile. */
   note(text: string): void;
@@ -23,7 +23,7 @@ export interface LinePrinter extends ProgressPrinter {
   say(lines: readonly Line[]): void;
   /** What a turn came to, below its end. */
   deliverable(text: string): void;
-  /** The time that events tell begins now. */
+  /** The time in the lines of events begins now. */
   restart(): void;
 }
 

@@ -19,7 +19,7 @@ const EARLIER = "earlier";
 
 type Cell = string | Painted;
 
-/** `sinceStartMs` null: it happened before there was anybody to watch it. */
+/** `sinceStartMs` null: it happened before the command watched. */
 export function progressLine(event: ProgressEvent, sinceStartMs: number | null): Line {
   const time = (sinceStartMs === null ? EARLIER : seconds(sinceStartMs)).padStart(TIME_WIDTH);
   const agent = padText(visibleLine(numbered(event.agent, event.agent_number)), AGENT_WIDTH);

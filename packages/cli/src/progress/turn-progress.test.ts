@@ -18,7 +18,7 @@ function watch(turns: () => readonly Turn[], cards = {}) {
   return { time, look, progress };
 }
 
-it("tells a step, then its calls, each once; a wait when it has taken a moment, and again when its reason changes", async () => {
+it("shows a step, then its calls, each once; a wait when it has taken a moment, and again when its reason changes", async () => {
   let turn = openTurn({ status: "running", steps: [step], calls: [callOf()] });
   const { time, look, progress } = watch(() => [turn], { of_step_1: { text: "I look it up." } });
   expect(await look()).toEqual([
@@ -81,7 +81,7 @@ it("follows the turns that a turn starts, and says the code of a failed call", a
   ]);
 });
 
-it("tells what ended in one look in the order in which it happened: children before the call that waited for them", async () => {
+it("shows what ended in one look in the order in which it happened: children before the call that waited for them", async () => {
   const at = (ms: number) => `2026-01-02T03:04:05.${String(ms).padStart(3, "0")}Z`;
   const child = (n: number, ended: number) =>
     turnOf({

@@ -1,8 +1,8 @@
 // What turns do, seen through the API: each look answers with what is new since the last one.
 //
-//   P1. Turns that a watched turn starts are watched, too, up to TURNS_MAX: progress is for people, and nobody reads more.
-//   P2. A wait is told when it has taken a moment, and again only when its reason changes.
-//   P3. However much happened between two looks, and during one, it is told in the order in which it happened
+//   P1. Turns that a watched turn starts are watched, too, up to TURNS_MAX: progress is for people, who do not read more.
+//   P2. A wait is shown when it has taken a moment, and again only when its reason changes.
+//   P3. However much happened between two looks, and during one, it is shown in the order in which it happened
 //       (progress-order.ts). A call whose step is not in the document yet is left to the next look; an ended turn has no next.
 //   P4. What has the same name gets a number (name-numbers.ts).
 
@@ -273,7 +273,7 @@ function aboutTurn({ turnId, number }: Watched, document: Turn): Pick<ProgressEv
   return { agent: agentOf(document), ...more, agent_turn_id: turnId };
 }
 
-/** Waits of calls are told with the call; that the turn is being worked on is no wait. */
+/** Waits of calls are shown with the call; that the turn is being worked on is no wait. */
 function isOfTurn({ code, toolCallId }: Wait): boolean {
   return toolCallId === undefined && code !== "working" && code !== "children";
 }

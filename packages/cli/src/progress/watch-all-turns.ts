@@ -1,8 +1,8 @@
-// Every turn of a project, told as `run` tells the ones that it asked for: what `dev` shows on a terminal.
+// Every turn of a project, shown as `run` shows its own: what `dev` prints on a terminal.
 //
 //   A1. Events say that something happened, and of which turn; the turn's document says what. Turns that a turn asked for are
-//       told with it.
-//   A2. The time that is told begins with the first turn after none was under way.
+//       shown with it.
+//   A2. The time that is shown begins with the first turn after none was under way.
 //   A3. What has ended is forgotten: a process may run for days.
 
 import type { Client } from "@tessera/client";
@@ -10,7 +10,7 @@ import type { Clock } from "../connect/connection.ts";
 import { answerOf, deliverableText } from "../turns/turn-answer.ts";
 import type { LinePrinter } from "./progress-printer.ts";
 import { createTurnProgress, type TurnProgress } from "./turn-progress.ts";
-import { createBell } from "./watch-turns.ts";
+import { createWakeSignal } from "./wake-signal.ts";
 
 type TurnsClient = Pick<Client, "getTurn" | "listSteps" | "listTurns" | "readCards" | "streamEvents">;
 
@@ -18,7 +18,7 @@ const LOOK_MS = 400;
 const LISTEN_AGAIN_MS = 2_000;
 const OPEN_MAX = 50;
 const ANSWER_CHARS_MAX = 2_000;
-/** Turns that are remembered as told, so that a late event of one does not begin it anew. */
+/** Turns that are remembered as shown, so that a late event of one does not begin it anew. */
 const TOLD_MAX = 1_000;
 
 /** Resolves when the signal has come and nothing of it goes on. */
@@ -33,13 +33,13 @@ export async function watchAllTurns(
     readonly project: string;
     readonly printer: LinePrinter;
     readonly signal: AbortSignal;
-    /** Whatever is asked for from now on is told. */
+    /** Every turn that is asked for from now on is shown. */
     readonly onReady: () => void;
   },
 ): Promise<void> {
   const nowMs = () => clock.monotonicMs();
   const progress = createTurnProgress(client, { project, nowMs, signal });
-  const bell = createBell(clock);
+  const news = createWakeSignal(clock);
   const heard = new Set<string>();
   const told = new Set<string>();
 
@@ -48,17 +48,17 @@ export async function watchAllTurns(
       try {
         for await (const { data } of client.streamEvents({ project, signal, onOpen: onReady })) {
           if (!told.has(data.agentTurnId)) heard.add(data.agentTurnId);
-          bell.ring();
+          news.wake();
         }
       } catch {
         onReady();
-        // The API ends with the process, and whatever else is wrong is told by those who ask it for something.
+        // The API ends with the process, and whatever else is wrong is reported to the requests of the turns below.
       }
-      if (!signal.aborted) await bell.pause(LISTEN_AGAIN_MS, signal);
+      if (!signal.aborted) await news.pause(LISTEN_AGAIN_MS, signal);
     }
   }
 
-  /** A1. A turn that another asked for is told with that one, if it is told at all. */
+  /** A1. A turn that another asked for is shown with that one, if it is shown at all. */
   async function begin(): Promise<void> {
     for (const turn of heard) {
       heard.delete(turn);
@@ -92,12 +92,12 @@ export async function watchAllTurns(
   while (!signal.aborted) {
     await look().catch(() => undefined); // as in listen
     if (signal.aborted) break;
-    await (progress.isIdle() && heard.size === 0 ? bell.heard(signal) : bell.pause(LOOK_MS, signal));
+    await (progress.isIdle() && heard.size === 0 ? news.woken(signal) : news.pause(LOOK_MS, signal));
   }
   await listening;
 }
 
-/** What it delivered, where somebody outside asked for it: inside of a swarm it is another turn's to read. */
+/** What it delivered, where the request came from outside: inside of a swarm another turn reads it. */
 function tellEnd(
   document: NonNullable<ReturnType<TurnProgress["document"]>>,
   progress: TurnProgress,

@@ -5,7 +5,7 @@ import { callOf, clientOfTurns, openTurn, turnOf } from "../../test/turn-fixture
 import { gated } from "../output/printing-gate.ts";
 import { openWatch, type Past } from "./watch-turns.ts";
 
-const AWAY = new ApiError("nobody there", { status: 0, code: "upstream_unavailable" });
+const AWAY = new ApiError("no answer", { status: 0, code: "upstream_unavailable" });
 
 interface Given {
   readonly until?: number | null;
@@ -32,7 +32,7 @@ function watch(turns: () => readonly Turn[], wait: Given = {}) {
   });
   const { until = null, signal = new AbortController().signal, past, renew } = wait;
   const opened = openWatch(
-    { client: clientOfTurns(turns), clock, ...(renew === undefined ? {} : { renew }) },
+    { client: clientOfTurns(turns), clock, renew },
     { flags: { project: "default" }, terminal, until, signal },
   );
   return { clock, printed, watched: opened.turns(["turn_1"], past).finally(() => opened.close()) };
@@ -77,7 +77,7 @@ it("waits for a server that is away for a while, and says so once", async () => 
   expect((await watched).answers).toHaveLength(1);
 });
 
-it("tells at once that a server never answered, and gives up one that stays away", async () => {
+it("reports at once that a server never answered, and gives up one that stays away", async () => {
   const never = watch(() => {
     throw AWAY;
   });
@@ -121,7 +121,7 @@ it("finds a holder again that has started anew, with another address and another
   expect(clock.pending).toBe(0);
 });
 
-it("marks what had happened before anybody watched; a turn that was open has ended since", async () => {
+it("marks what had happened before the command watched; a turn that was open has ended since", async () => {
   const calls = [callOf({ waitStatus: "applied", resultStatus: "success" })];
   const tail = watch(() => [turnOf({ calls })], { past: "any" });
   await tail.watched;

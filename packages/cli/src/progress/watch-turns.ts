@@ -1,12 +1,12 @@
-// Waits for turns and tells what they do meanwhile.
+// Waits for turns and shows what they do meanwhile.
 //
-//   W1. Waiting is only looking: giving up changes nothing, and the turns go on for as long as somebody works on them.
-//   W2. Events ring, the turn's document decides: without them (a server that sends none, a proxy that holds them back) it
+//   W1. Waiting is only looking: giving up changes nothing, and the turns go on for as long as there are workers.
+//   W2. Events wake it, the turn's document decides: without them (a server that sends none, a proxy that holds them back) it
 //       is looked at all the same, somewhat later.
-//   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is told at once.
+//   W3. A server that is away for a while, once it has answered, is waited for; one that never answered is reported at once.
 //   W4. The process behind a directory may be another one after a while, with another address and key: where there is a way
 //       to ask who it is now, a server that is away, or does not know the key, is looked for again.
-//   W5. What had happened before anybody watched is told as such.
+//   W5. What had happened before the command watched is marked as such.
 
 import type { Clock } from "../connect/connection.ts";
 import { isAway, isUnauthenticated } from "../output/api-failure.ts";
@@ -15,6 +15,7 @@ import { answerOf, type TurnAnswer } from "../turns/turn-answer.ts";
 import { isEnded } from "../turns/turn-document.ts";
 import { createProgressPrinter, type ProgressPrinter } from "./progress-printer.ts";
 import { createTurnProgress, type ProgressEvent, type TurnClient } from "./turn-progress.ts";
+import { createWakeSignal } from "./wake-signal.ts";
 
 /** How the turns went; the answers are in the order in which they were asked for. */
 export interface WatchedTurns {
@@ -44,7 +45,7 @@ export function openWatch(
     readonly client: TurnClient;
     readonly clock: Clock;
     /** W4 */
-    readonly renew?: () => Promise<TurnClient | null>;
+    readonly renew?: (() => Promise<TurnClient | null>) | undefined;
   },
   wait: {
     readonly flags: { readonly project: string; readonly json?: boolean };
@@ -71,7 +72,7 @@ export function openWatch(
   };
   const progress = createTurnProgress(now, { project, nowMs });
   const printer = wait.printer ?? createProgressPrinter(terminal, { isJson: flags.json === true, nowMs });
-  const bell = createBell(clock);
+  const news = createWakeSignal(clock);
   const listening = listen();
 
   /** W2 */
@@ -80,11 +81,11 @@ export function openWatch(
       const own = stream;
       try {
         const ends = AbortSignal.any([closing.signal, own.signal]);
-        for await (const _ of now.streamEvents({ project, signal: ends })) bell.ring();
+        for await (const _ of now.streamEvents({ project, signal: ends })) news.wake();
       } catch {
         // Whatever is wrong with the stream: looking goes on, and says what is wrong with the server.
       }
-      if (!closing.signal.aborted && !own.signal.aborted) await bell.pause(LISTEN_AGAIN_MS, closing.signal);
+      if (!closing.signal.aborted && !own.signal.aborted) await news.pause(LISTEN_AGAIN_MS, closing.signal);
     }
   }
 
@@ -134,7 +135,7 @@ export function openWatch(
             return { answers: ended.map(answerOf), open: turnIds.filter((turnId) => !done.has(turnId)) };
           }
           printer.draw(progress.open());
-          await bell.pause(pauseMs, signal);
+          await news.pause(pauseMs, signal);
         }
       } finally {
         printer.close();
@@ -156,42 +157,4 @@ interface Away {
 function isPast({ event, status, agent_turn_id }: ProgressEvent, past: Past, asked: ReadonlySet<string>): boolean {
   const isEnd = event === "turn" && status !== "started" && asked.has(agent_turn_id);
   return past === "any" || (past === "open" && !isEnd);
-}
-
-export function createBell(clock: Clock) {
-  let waiting = new Set<() => void>();
-  return {
-    ring() {
-      const all = waiting;
-      waiting = new Set();
-      for (const wake of all) wake();
-    },
-    /** Until it rings or the signal comes. */
-    heard(signal: AbortSignal): Promise<void> {
-      return new Promise((resolve) => {
-        const done = () => {
-          signal.removeEventListener("abort", done);
-          waiting.delete(done);
-          resolve();
-        };
-        if (signal.aborted) return resolve();
-        signal.addEventListener("abort", done);
-        waiting.add(done);
-      });
-    },
-    /** Until it rings, the signal comes or the time is over. */
-    pause(ms: number, signal: AbortSignal): Promise<void> {
-      return new Promise((resolve) => {
-        const timer = clock.after(ms, done);
-        signal.addEventListener("abort", done);
-        waiting.add(done);
-        function done(): void {
-          timer.cancel();
-          signal.removeEventListener("abort", done);
-          waiting.delete(done);
-          resolve();
-        }
-      });
-    },
-  };
 }

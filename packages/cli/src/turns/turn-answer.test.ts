@@ -14,7 +14,7 @@ describe("a turn that ended", () => {
     ["canceled", "canceled", 5],
     ["failed", "outcome_unknown", 7],
   ])("%s with %s exits %i", (status, code, exit) => {
-    expect(exitCodeOf({ status, ...(code === undefined ? {} : { error: { code, message: "" } }) })).toBe(exit);
+    expect(exitCodeOf({ status, error: code === undefined ? undefined : { code } })).toBe(exit);
   });
 
   it("delivers text as text, data as JSON, and nothing as null", () => {

@@ -3,7 +3,7 @@
 import type { Turn } from "@tessera/client";
 import { ERROR_CATALOGUE, isErrorCode, isJsonObject } from "@tessera/protocol";
 import { EXIT, type ExitCode } from "../exit-codes.ts";
-import type { HostFlags } from "../flags/flags.ts";
+import type { ApiFlags, HostFlags } from "../flags/flags.ts";
 import { quoted, storeWords } from "../output/paste-command.ts";
 import { labelled, sentence, type Terminal, type Text } from "../output/printing-gate.ts";
 import { agentOf } from "./turn-document.ts";
@@ -35,7 +35,13 @@ function deliverableOf(card: unknown): unknown {
   return content.data ?? content;
 }
 
-export function exitCodeOf({ status, error }: Pick<TurnAnswer, "status" | "error">): ExitCode {
+export function exitCodeOf({
+  status,
+  error,
+}: {
+  readonly status: string;
+  readonly error?: { readonly code: string } | null | undefined;
+}): ExitCode {
   if (status === "success" || status === "partial") return EXIT.ok;
   return error?.code === "outcome_unknown" ? EXIT.unknown : EXIT.failed;
 }
@@ -75,7 +81,20 @@ export function openTurn(agent_turn_id: string, agent_turn_ids: readonly string[
   return { status: "waiting", agent_turn_id, agent_turn_ids, is_kept };
 }
 
-export interface OpenTurns {
+/** Of a turn that goes on without being watched. `waitSeconds` null: the watch was interrupted. */
+export function tellOpen(turnId: string, flags: ApiFlags, terminal: Terminal, waitSeconds: number | null): ExitCode {
+  const again = ["tessera turns tail", turnId, ...storeWords(flags, terminal.env)].join(" ");
+  const said = waitSeconds === null ? "stopped looking" : `it has not ended within ${waitSeconds} s`;
+  if (flags.json === true) terminal.out(`${JSON.stringify({ ok: false, ...openTurn(turnId) })}\n`);
+  else
+    terminal.err([
+      sentence(`tessera: ${said}; the turn goes on`),
+      labelled("what to do", "Look again: ", { whole: again }),
+    ]);
+  return EXIT.waiting;
+}
+
+interface OpenTurns {
   readonly turnIds: readonly string[];
   readonly isInterrupted: boolean;
   readonly waitSeconds: number;

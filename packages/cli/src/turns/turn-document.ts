@@ -3,6 +3,10 @@
 
 import type { Turn, TurnSummary, Wait } from "@tessera/client";
 
+/** In the order in which a turn goes through them. */
+export const OPEN_STATUSES = ["queued", "active", "dispatched", "running", "suspended"] as const;
+export const END_STATUSES = ["success", "failed", "canceled", "timeout", "partial"] as const;
+
 export function isEnded({ endedAt }: Pick<TurnSummary, "endedAt">): boolean {
   return endedAt !== null;
 }
@@ -21,7 +25,7 @@ export function waitsOf({ waitingFor, calls }: Pick<Turn, "waitingFor" | "calls"
   return isWorking && running.length > 0 ? running : waitingFor;
 }
 
-/** What a wait says to somebody who watches: one word, where the whole sentence has ids that `turns show` has, too. */
+/** What a wait says to a person who watches: one word, where the whole sentence has ids that `turns show` has, too. */
 export function briefOf(wait: WaitFacts): string {
   const { code, children_ended: ended, children_total: total } = wait;
   if (code === "working") return "thinking";
@@ -47,7 +51,7 @@ export function factsOf(wait: Wait, { children }: Pick<Turn, "children">): WaitF
 
 /** By its status; a document says it better with `endedAt`. */
 export function isOpen(status: string): boolean {
-  return ["queued", "active", "dispatched", "running", "suspended"].includes(status);
+  return OPEN_STATUSES.some((open) => open === status);
 }
 
 /** What a wait says without its deadline, which is shown in a place of its own. */

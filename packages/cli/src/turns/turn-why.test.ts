@@ -89,7 +89,7 @@ it("follows turns that are waited for down to the one where the wait is, past th
   expect((await why(() => [root, circle])).found.path).toHaveLength(2);
 });
 
-it("tells first what somebody has to do something about", async () => {
+it("names first what needs an action of a person", async () => {
   const turn = openTurn({
     waitingFor: [
       { code: "executor", says: "e1 is at work" },
@@ -99,9 +99,9 @@ it("tells first what somebody has to do something about", async () => {
   expect((await why(() => [turn])).sentence).toContain("no executor of web");
 });
 
-it("says that nobody works on a turn whose store no process holds, and how to go on", async () => {
+it("says that no worker runs a turn whose store no process holds, and how to go on", async () => {
   const told = await why(() => [waiting({ code: "working", says: "w1 is at work on it" })], FLAGS, true);
-  expect(told.sentence).toBe("The turn of planner has not ended: no process holds its store, so nobody works on it.");
+  expect(told.sentence).toBe("The turn of planner has not ended: no process holds its store, so no worker runs it.");
   expect(told.command).toBe("tessera run BUNDLE --resume --data ./store");
 });
 
@@ -112,10 +112,10 @@ it("says until when an executor counts as there, and what happens then", async (
     openTurn({ waitingFor: [wait], calls: [callOf({ effect, leaseUntil: leaseUntil })] });
   const told = "The turn of planner has not ended: e1 is at work on search__web; its lease runs until";
   expect((await why(() => [of("read")])).sentence).toBe(
-    `${told} ${leaseUntil}: if it is gone, the call is given out again then.`,
+    `${told} ${leaseUntil}: if it is gone, the call is queued again then.`,
   );
   expect((await why(() => [of("once")])).sentence).toBe(
-    `${told} ${leaseUntil}: if it is gone, nobody knows then what it did.`,
+    `${told} ${leaseUntil}: if it is gone, the outcome of the call is unknown then.`,
   );
 });
 

@@ -2,8 +2,8 @@
 //
 //   Y1. A turn that waits for others is followed down to one that waits for something else, at most DEPTH_MAX turns, and
 //       never in a circle.
-//   Y2. Of several waits the one that somebody has to do something about is told first.
-//   Y3. Turns in a directory that no process holds are abandoned: whatever they wait for, somebody has to open it again.
+//   Y2. Of several waits the one that needs an action of a person comes first.
+//   Y3. Turns in a directory that no process holds are abandoned: whatever they wait for, a process has to open it again.
 
 import type { Client, Turn, Wait } from "@tessera/client";
 import type { ApiFlags } from "../flags/flags.ts";
@@ -19,7 +19,7 @@ export interface Why {
 }
 
 const DEPTH_MAX = 20;
-/** Y2: first what stays as it is until somebody does something. */
+/** Y2: first what does not change without an action of a person. */
 const MOST_TELLING: readonly Wait["code"][] = [
   "no_executor",
   "no_worker",
@@ -76,7 +76,7 @@ export function whySentence({ path, wait }: Why, isAbandoned: boolean): string {
   if (asked === undefined || last === undefined) return "";
   if (isEnded(asked)) return endedSentence(asked);
   const who = `The turn of ${agentOf(asked)}`;
-  if (isAbandoned) return `${who} has not ended: no process holds its store, so nobody works on it.`; // Y3
+  if (isAbandoned) return `${who} has not ended: no process holds its store, so no worker runs it.`; // Y3
   const chain = behind.map((turn) => `the turn ${turn.agentTurnId} of ${agentOf(turn)}`).join(", which waits for ");
   const says = wait === null ? (last.why ?? `it is ${last.status}`) : reasonOf(wait);
   const until = wait?.deadlineAt === undefined ? "" : `, until ${wait.deadlineAt} at the latest`;
@@ -86,11 +86,11 @@ export function whySentence({ path, wait }: Why, isAbandoned: boolean): string {
   return `${who} waits for ${chain}, which has not ended: ${says}${until}${ifGone}.${bound}`;
 }
 
-/** Whether an executor is still there, nobody knows before its lease is over. */
+/** Whether an executor is still there is not known before its lease is over. */
 function leaseText({ code, toolCallId }: Wait, { calls }: Turn): string {
   const call = calls.find((each) => each.toolCallId === toolCallId);
   if (code !== "executor" || call === undefined || call.leaseUntil === null) return "";
-  const then = call.effect === "once" ? "nobody knows then what it did" : "the call is given out again then";
+  const then = call.effect === "once" ? "the outcome of the call is unknown then" : "the call is queued again then";
   return `; its lease runs until ${call.leaseUntil}: if it is gone, ${then}`;
 }
 
@@ -100,7 +100,7 @@ function endedSentence(turn: Turn): string {
   return `The turn of ${agentOf(turn)} ended at ${endedAt} (${status})${error}.`;
 }
 
-export interface NextCommand {
+interface NextCommand {
   readonly says: string;
   /** To paste. */
   readonly command: string;
@@ -133,7 +133,7 @@ export function nextCommand(
     case "result_ready": {
       if (isShared) return { says: "Start a worker, if none runs", command: command("start BUNDLE --role worker") };
       const says = "Start the process again with the role worker, if it has not got it";
-      // Where it is reached by its URL, only whoever started it knows its store.
+      // Where it is reached by its URL, only the person who started it knows its store.
       const place = storeWords(
         flags.data === undefined ? { project: flags.project } : { data: flags.data, project: flags.project },
       );

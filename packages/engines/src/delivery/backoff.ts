@@ -1,7 +1,7 @@
 // Pauses between attempts: doubling, bounded, and jittered so that a restarted server is not met by everybody at once.
 
-export const PAUSE_MS_MIN = 50;
-export const PAUSE_MS_MAX = 2_000;
+const PAUSE_MS_MIN = 50;
+const PAUSE_MS_MAX = 2_000;
 
 /** `attempt` counts from 0. The pause lies between a half and the whole of the doubled base. */
 export function pauseMs(attempt: number, random: () => number = Math.random): number {

@@ -8,7 +8,7 @@ import type { BusHeaders, BusMessage, Delivery } from "@tessera/kernel/ports";
 import { Fifo } from "./fifo.ts";
 
 /** Messages that wait for one group. More are rung again by the sweeper, so the oldest may go. */
-export const QUEUE_MESSAGES_MAX = 100_000;
+const QUEUE_MESSAGES_MAX = 100_000;
 
 export type Handler = (delivery: Delivery) => void | Promise<void>;
 

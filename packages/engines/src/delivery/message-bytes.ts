@@ -6,7 +6,7 @@ import { BusError } from "@tessera/kernel/ports";
 /** A UTF-16 unit never takes more than three bytes of UTF-8. */
 const BYTES_PER_UNIT_MAX = 3;
 
-export function messageBytes({ data, headers }: BusMessage): number {
+function messageBytes({ data, headers }: BusMessage): number {
   let bytes = data.byteLength;
   for (const name in headers) bytes += Buffer.byteLength(name) + Buffer.byteLength(headers[name] ?? "");
   return bytes;

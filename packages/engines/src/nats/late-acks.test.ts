@@ -4,7 +4,7 @@ import { LateAcks } from "./late-acks.ts";
 
 let sent: string[] = [];
 let isClosed = false;
-const nc = { isClosed: () => isClosed, publish: (subject: string) => sent.push(subject) } as unknown as NatsConnection;
+const nc = { isClosed: () => isClosed, publish: (subject: string) => void sent.push(subject) } as NatsConnection;
 const loop = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 beforeEach(() => {

@@ -20,7 +20,7 @@ test.each([
 test("what was encoded is read back", () => {
   const headers = { "CG-Project-Id": "p1", "X-Lines": "first\nsecond", "X-Empty": "" };
   const { publishOptions } = encodeMessage({ subject: "cg.v1r4.p.public.cmd.tool.echo.run", headers, data: bytes("") });
-  const block = (publishOptions.headers as unknown as { encode(): Uint8Array }).encode();
+  const block = (publishOptions.headers as MsgHdrsImpl).encode();
   expect({ ...readHeaders(block) }).toEqual(headers);
 });
 

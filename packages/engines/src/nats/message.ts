@@ -62,7 +62,7 @@ export function decodeMessage(msg: Msg): BusMessage {
 
 /** E3 */
 export function headersOf(msg: Msg): BusHeaders {
-  const { _rdata, _msg } = msg as unknown as { _rdata?: unknown; _msg?: { hdr?: unknown } };
+  const { _rdata, _msg } = msg as Msg & { _rdata?: unknown; _msg?: { hdr?: unknown } };
   const bytes = _msg?.hdr;
   if (!(_rdata instanceof Uint8Array) || typeof bytes !== "number") return decodeHeaders(msg.headers);
   return bytes < 0 ? Object.create(null) : readHeaders(_rdata.subarray(0, bytes));

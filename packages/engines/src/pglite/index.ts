@@ -1,6 +1,6 @@
 // The PGlite adapter of the `Database` port, and the lock and snapshots of its stores.
 
-export { openPglite, type PgliteDatabase, type PgliteOptions } from "./open-pglite.ts";
+export { openPglite, type PgliteDatabase } from "./open-pglite.ts";
 export { cachedSnapshot, compressedSnapshot, pgliteVersion } from "./snapshot-cache.ts";
 export type { Snapshot } from "./store-directory.ts";
-export { findStoreHolder, type StoreHolder, StoreLockedError } from "./store-lock.ts";
+export { findStoreHolder, StoreLockedError } from "./store-lock.ts";

@@ -128,10 +128,7 @@ export class WireSession {
 
   /** W3 */
   #guardMainLoop(): void {
-    const module = this.#pglite.Module as unknown as {
-      _PostgresMainLoopOnce(): void;
-      stackRestore(pointer: number): void;
-    };
+    const module = this.#pglite.Module as PGlite["Module"] & { _PostgresMainLoopOnce(): void };
     const enterLoop = module._PostgresMainLoopOnce;
     const restoreStack = module.stackRestore;
     module._PostgresMainLoopOnce = () => {
@@ -145,7 +142,7 @@ export class WireSession {
     // PGlite calls this first in the handler that swallows; throwing here leaves its loop for good.
     module.stackRestore = (pointer) => {
       if (this.#fatal !== null) throw this.#fatal;
-      restoreStack(pointer);
+      return restoreStack(pointer);
     };
   }
 

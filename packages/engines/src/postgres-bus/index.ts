@@ -136,11 +136,12 @@ class PostgresBus implements Bus {
   #onNotification(channel: string, payload: string): void {
     const message = decodePayload(payload);
     try {
-      if (message === null) throw new BusError("refused", "it is not one of ours");
+      if (message === null) throw new BusError("refused", "it cannot be read");
       this.#dispatcher.accept(message);
     } catch (error) {
       if (!(error instanceof BusError)) throw error;
-      this.#warnings.tell(`a notification on ${channel} was ignored: ${error.message}`);
+      // Nothing of what it says: any login may notify, and a log says one text seldom, however often it comes.
+      this.#warnings.tell(`a notification on ${channel} was ignored: it is not one of ours`);
     }
   }
 

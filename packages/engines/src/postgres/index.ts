@@ -1,3 +1,3 @@
 // The PostgreSQL adapter of the `Database` port.
 
-export { openPostgres, type PostgresOptions } from "./open-postgres.ts";
+export { openPostgres } from "./open-postgres.ts";

@@ -53,7 +53,7 @@ export function isStalePlan(error: unknown): boolean {
 const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** Only server errors carry a severity; a socket error's `code` (`EPIPE`) can look like a SQLSTATE. */
-export function sqlstateOf(error: unknown): string | null {
+function sqlstateOf(error: unknown): string | null {
   const code = fieldOf(error, "code");
   return typeof code === "string" && SQLSTATE.test(code) && fieldOf(error, "severity") !== undefined ? code : null;
 }

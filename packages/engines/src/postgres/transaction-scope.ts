@@ -12,7 +12,7 @@ export interface StatementRunner {
   script(text: string): Promise<void>;
 }
 
-export class TransactionScope implements Statements {
+class TransactionScope implements Statements {
   readonly #runner: StatementRunner;
   readonly #queue = new SerialQueue();
   #ended = false;

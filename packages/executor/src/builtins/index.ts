@@ -15,10 +15,7 @@ import { jsonQueryTools } from "./json-query.ts";
 import { textTransformTools } from "./text-transform.ts";
 import { waitTools } from "./wait.ts";
 
-export { probeShell, type ShellOptions, type ShellStatus } from "../shell/probe.ts";
-export { SHELL_LIMITS_DEFAULT, type ShellLimits } from "../shell/sandbox.ts";
-export type { BashOptions } from "./bash.ts";
-export type { HttpFetchOptions } from "./http-fetch.ts";
+export { probeShell, type ShellOptions } from "../shell/probe.ts";
 
 export interface BuiltinOptions {
   readonly clock: Clock;

@@ -106,7 +106,7 @@ export function connectEdge(options: EdgeOptions): EdgeClient {
       const said = content ?? { tool_result_card_id, status, after_execution };
       const body = { ...said, author_id, function_name, stack };
       const answer = await post(callPath(request, "report"), body, capability(request));
-      return rejectedBy(answer) ?? (answer.body as unknown as ReportOutcome);
+      return rejectedBy(answer) ?? (answer.body as ReportOutcome);
     },
     async runtime(hold, operation, request, waitMs = 0) {
       const answer = await post(callPath(hold, `runtime/${operation}`), request, { ...capability(hold), waitMs });

@@ -38,7 +38,7 @@ const ended = (signal: AbortSignal) =>
   new Promise<never>((_, reject) => signal.addEventListener("abort", () => reject(new Error("ended"))));
 const runner = {
   run: async () => ({ status: "success", after_execution: "suspend", result: 1, error: null }),
-} as unknown as ToolRunner;
+} as Pick<ToolRunner, "run">;
 
 function start(edge: ReturnType<typeof edgeOf>["edge"], onEnded: () => void, concurrencyMax = 2): EdgeExecutor {
   const names = { project_id: "p1", target: "echo", executor: "e1" };
@@ -100,7 +100,7 @@ describe("a call that an executor over HTTP has from a long poll", () => {
         await ended(signal).catch(() => undefined);
         return { status: "failed", after_execution: "suspend", error: { code: "stopped", message: "stopped" } };
       },
-    } as unknown as ToolRunner;
+    } as Pick<ToolRunner, "run">;
     const { edge } = edgeOf(async ({ path, body }, signal) => {
       if (path.endsWith("/heartbeat")) return beat(beatsAtMs.push(clock.monotonicMs()));
       if (body.wait_ms === 0) return { calls: [] };

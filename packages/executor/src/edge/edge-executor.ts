@@ -11,7 +11,7 @@
 import { askPatiently, type CallEnd, type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
 import { BATCH_ITEMS_MAX, LEASE_MS } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
-import { runCall } from "../calls/run-call.ts";
+import { runOpenedCall } from "../calls/run-opened-call.ts";
 import type { EdgeClient } from "./edge-client.ts";
 import { edgeRuntime } from "./edge-runtime.ts";
 
@@ -21,7 +21,7 @@ export interface EdgeExecutorOptions {
   readonly project_id: string;
   readonly target: string;
   readonly executor: string;
-  readonly runner: ToolRunner;
+  readonly runner: Pick<ToolRunner, "run">;
   readonly concurrencyMax?: number;
   readonly waitMs?: number;
   /** As the API gives it; a third of it is the pause between two heartbeats. */
@@ -82,7 +82,7 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
 
   async function run(call: OpenedCall, askedAtMs: number): Promise<CallEnd> {
     const runtime = options.runtimeFor?.(call) ?? edgeRuntime(edge, call);
-    return await runCall(call, {
+    return await runOpenedCall(call, {
       port: edge,
       runner,
       clock,

@@ -254,6 +254,22 @@ describe("an entry module", () => {
     },
   );
 
+  it.each(["inline", "isolated"])(
+    "that is named from its resource's own directory is told its name (%s)",
+    async (placement) => {
+      await write({
+        "tools/more/tool.yaml": toolYaml("more", "./more.ts", ["x"], placement),
+        "tools/more/more.ts": "export const handlers = { x: () => 1 };",
+        "tools/none/tool.yaml": toolYaml("none", "./none.ts", ["x"], placement),
+      });
+      const { mistakes } = await load();
+      expect(mistakes.map(({ message }) => message.replace(/^.*?:\d+:\d+: /, "")).toSorted()).toEqual([
+        'the entry "./more.ts" does not exist: an entry is named from the bundle\'s directory, where this file is "./tools/more/more.ts"',
+        'the entry "./none.ts" does not exist',
+      ]);
+    },
+  );
+
   it.each([
     ["export const other = 1;", 'exports no "handlers"; it exports other'],
     [

@@ -20,7 +20,7 @@ import {
   readToolBundle,
   type UnreadResource,
 } from "@tessera/tool/resources";
-import { loadApis } from "../openapi/bundle-apis.ts";
+import { loadApis } from "../openapi/index.ts";
 import type { IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { readBundleFile, readBundleFiles } from "./bundle-files.ts";
 import { readConfigTools } from "./config-tools.ts";
@@ -129,7 +129,7 @@ async function inlineCode(
   group: Group,
   options: BundleLoadOptions & { readonly root: string },
 ): Promise<CodeOf> {
-  const module = await loadToolModule(entry, options);
+  const module = await loadToolModule(entry, { ...options, namedIn: group[0].file });
   requireExports({ handlers: module.handlers.keys(), reconcilers: module.reconcilers.keys() }, declared(group), entry);
   return (tool) => {
     const name = tool.export_name;
@@ -145,7 +145,7 @@ async function moduleCode(
   group: Group,
   options: BundleLoadOptions & { readonly root: string },
 ): Promise<CodeOf> {
-  const file = await findEntry(entry, options.root);
+  const file = await findEntry(entry, options.root, group[0].file);
   const exports = await options.isolated.inspect(file, options.root).catch((error: unknown) => {
     const cause = TesseraError.is(error) ? error.cause : undefined;
     if (cause instanceof Error) tellStack(entry, cause.stack ?? "", options.onWarning); // as the child wrote it

@@ -3,9 +3,10 @@
 //   E1. The file lies inside the bundle after every link is followed: a bundle cannot make its host load something else.
 //   E2. The file that is named comes first. What tsc or a bundler would have made of it, or made it from, is tried next,
 //       because a package is published with either.
+//   E3. Entries are named from the bundle's directory. Where one is named from its resource's own, the mistake says so.
 
 import { realpath, stat } from "node:fs/promises";
-import { join, relative, resolve, sep } from "node:path";
+import { dirname, join, relative, resolve, sep } from "node:path";
 import { errorOf, type TesseraError } from "@tessera/protocol";
 
 const EXTENSIONS = [".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"];
@@ -18,8 +19,9 @@ const COUNTERPARTS: Readonly<Record<string, readonly string[]>> = {
   ".cjs": [".cts"],
 };
 
-/** The real path of `entry`, which is relative to `root`; `E_CONFIG_ENTRY_NOT_FOUND` otherwise. */
-export async function findEntry(entry: string, root: string): Promise<string> {
+/** The real path of `entry`, which is relative to `root`; `E_CONFIG_ENTRY_NOT_FOUND` otherwise. `namedIn`: the file that names it,
+ *  relative to `root` (E3). */
+export async function findEntry(entry: string, root: string, namedIn?: string): Promise<string> {
   if (entry === "" || entry.includes("\0")) throw notFound(entry, "is not a path");
   const realRoot = await realpath(root).catch(() => {
     throw notFound(entry, "has no directory to be found in");
@@ -30,7 +32,17 @@ export async function findEntry(entry: string, root: string): Promise<string> {
     if (!isInside(found, realRoot)) throw notFound(entry, "lies outside the bundle"); // E1
     return found;
   }
-  throw notFound(entry, "does not exist");
+  throw notFound(entry, `does not exist${await hintOf(entry, realRoot, namedIn)}`);
+}
+
+/** E3 */
+async function hintOf(entry: string, realRoot: string, namedIn: string | undefined): Promise<string> {
+  if (namedIn === undefined || dirname(namedIn) === ".") return "";
+  const meant = resolve(realRoot, dirname(namedIn), entry);
+  const found = isInside(meant, realRoot) ? await realFile(meant) : null;
+  if (found === null || !isInside(found, realRoot)) return "";
+  const name = relative(realRoot, meant).split(sep).join("/");
+  return `: an entry is named from the bundle's directory, where this file is "./${name}"`;
 }
 
 export function isInside(path: string, directory: string): boolean {

@@ -9,7 +9,7 @@
 //       runs, is what is there then.
 
 import { readFileSync } from "node:fs";
-import { createRequire, findPackageJSON } from "node:module";
+import module, { createRequire } from "node:module"; // as a whole: an old Node has no findPackageJSON
 import { dirname, extname, isAbsolute, join, sep } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import type { createJiti as CreateJiti, JitiOptions } from "jiti";
@@ -78,7 +78,7 @@ function namespaceOf(exports: unknown): Readonly<Record<string, unknown>> {
 function isEsm(file: string): boolean {
   const extension = extname(file);
   if (extension !== ".js") return extension === ".mjs" || extension === ".mts";
-  const manifest = findPackageJSON(pathToFileURL(file).href);
+  const manifest = module.findPackageJSON(pathToFileURL(file).href);
   if (manifest === undefined) return false;
   return (JSON.parse(readFileSync(manifest, "utf8")) as { type?: unknown }).type === "module";
 }

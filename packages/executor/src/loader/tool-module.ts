@@ -13,7 +13,7 @@
 //   T6. A host that loads its bundle again and again has a loader that can forget (reloading-jiti.ts).
 
 import { access, realpath } from "node:fs/promises";
-import { createRequire, getCompileCacheDir } from "node:module";
+import module, { createRequire } from "node:module"; // as a whole: an old Node has no getCompileCacheDir
 import { dirname, join, relative } from "node:path";
 import { cutMessage, ERROR_MESSAGE_CHARS_MAX, errorOf, PACKAGES, SUBPATHS, TesseraError } from "@tessera/protocol";
 import type { ToolHandler, ToolReconcile } from "@tessera/tool";
@@ -38,10 +38,12 @@ export interface LoadOptions {
   readonly onWarning?: (warning: string) => void;
   /** T6 */
   readonly isReloadable?: boolean | undefined;
+  /** The file that names the entry, relative to the root. */
+  readonly namedIn?: string;
 }
 
 export async function loadToolModule(entry: string, options: LoadOptions): Promise<ToolModule> {
-  const file = await findEntry(entry, options.root);
+  const file = await findEntry(entry, options.root, options.namedIn);
   const root = await realpath(options.root);
   const namespace = await importModule(file, { ...options, root });
   const name = relative(root, file);
@@ -57,9 +59,9 @@ export async function loadToolModule(entry: string, options: LoadOptions): Promi
 export async function importEntry(
   entry: string,
   root: string,
-  options: Pick<LoadOptions, "onWarning" | "isReloadable"> = {},
+  options: Pick<LoadOptions, "onWarning" | "isReloadable" | "namedIn"> = {},
 ): Promise<unknown> {
-  return await importModule(await findEntry(entry, root), { ...options, root });
+  return await importModule(await findEntry(entry, root, options.namedIn), { ...options, root });
 }
 
 /** Imports a file of a bundle and hands out what it exports. Both paths are real ones. */
@@ -93,7 +95,7 @@ export function tellStack(name: string, stack: string, onWarning: LoadOptions["o
 
 /** T4. Loading the transformer takes a quarter of a second, which a source that was transformed before does not need. */
 export function keptTransformed(): string | undefined {
-  const compiled = getCompileCacheDir();
+  const compiled = module.getCompileCacheDir();
   return compiled === undefined ? undefined : join(dirname(compiled), "transformed");
 }
 

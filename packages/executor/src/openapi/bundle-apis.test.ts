@@ -4,7 +4,7 @@ import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promis
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
-import { BUNDLE_FILE_BYTES_MAX } from "@tessera/protocol";
+import { BUNDLE_FILE_BYTES_MAX, targetSubjectFor } from "@tessera/protocol";
 import { toolPolicy } from "@tessera/tool";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { startDefinitionRunner } from "../../test/definition-runner.ts";
@@ -167,7 +167,11 @@ describe("a bundle with a document", () => {
   });
 
   it("keeps its names against the tools of a config", async () => {
-    const tool = `{ definition: { tool_name: "petstore__hours" }, code: { kind: "function", handler: () => 1 } }`;
+    const definition = JSON.stringify({
+      ...{ tool_name: "petstore__hours", description: "Hours.", parameters: { type: "object" } },
+      ...{ target_subject: targetSubjectFor("petstore", "hours"), after_execution: "suspend", options: {} },
+    });
+    const tool = `{ definition: ${definition}, code: { kind: "function", handler: () => 1 } }`;
     const loaded = await load({
       "tools.yaml": resource(AUTH),
       "api/petstore.yaml": PETSTORE,

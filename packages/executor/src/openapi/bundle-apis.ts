@@ -30,17 +30,7 @@ const BUNDLE_CODES: Readonly<Partial<Record<ErrorCode, ErrorCode>>> = {
 };
 
 /** `root` is a real path. Mistakes are added to the list. */
-export async function loadApis(
-  apis: readonly DocumentApi[],
-  root: string,
-  mistakes: Mistake[],
-): Promise<RegisteredTool[]> {
-  const tools: RegisteredTool[] = [];
-  for (const api of apis) tools.push(...(await loadApi(api, root, mistakes)));
-  return tools;
-}
-
-async function loadApi(api: DocumentApi, root: string, mistakes: Mistake[]): Promise<RegisteredTool[]> {
+export async function loadApi(api: DocumentApi, root: string, mistakes: Mistake[]): Promise<RegisteredTool[]> {
   const { document: path, file, line, column, ...options } = api;
   try {
     const document = parseDocument(await readDocument(path, root), path);

@@ -17,7 +17,7 @@ import { invocationForTest, TRACE_ID } from "../../test/invocation.ts";
 import { refusalOf } from "../../test/refusal.ts";
 import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
 import { credentialGrants } from "./credential-grants.ts";
-import { createOpenApiHost } from "./host.ts";
+import { createOpenApiHost } from "./index.ts";
 
 const KEY = "jina-k3y/with+marks=and%more";
 const SEARCH_KEY = "search-secret-0123456789";
@@ -70,7 +70,7 @@ async function run(options: ToolOptions, input: JsonObject, more: RunOptions = {
   const host = createOpenApiHost({
     dispatcher: standIn.dispatcher,
     env: more.env ?? { JINA_API_KEY: KEY },
-    grants: credentialGrants(definition),
+    grants: async () => credentialGrants(definition),
     clock: more.clock ?? systemClock,
     ...(more.service === undefined ? {} : { service: more.service }),
     onWarning: (warning) => warnings.push(warning),
@@ -88,7 +88,7 @@ describe("a definition", () => {
     const host = createOpenApiHost({
       dispatcher: standIn.dispatcher,
       env: {},
-      grants: [],
+      grants: async () => [],
       clock: systemClock,
       onWarning: () => {},
     });

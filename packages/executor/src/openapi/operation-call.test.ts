@@ -10,7 +10,7 @@ import { refusalOf } from "../../test/refusal.ts";
 import { json, type StandIn, startStandIn, text } from "../../test/stand-in.ts";
 import { credentialGrants, readCredentialGrant } from "./credential-grants.ts";
 import { openApiTools } from "./document-tools.ts";
-import { createOpenApiHost, type OpenApiHostOptions } from "./host.ts";
+import { createOpenApiHost, type OpenApiHostOptions } from "./index.ts";
 
 const CARD = "card-secret-77/aa+bb";
 const INVOCATION = invocationForTest({ agent_id: "clerk" });
@@ -32,7 +32,7 @@ async function run(
   // What a store would give back: the definition alone must be enough.
   const stored = JSON.parse(JSON.stringify(definition)) as ToolDefinition;
   const host = createOpenApiHost({
-    grants: credentialGrants(definition),
+    grants: async () => credentialGrants(definition),
     ...more,
     dispatcher: standIn.dispatcher,
     env,
@@ -208,7 +208,9 @@ describe("a redirect", () => {
     const grants = ["/v2/books", "/moved"].map((path) =>
       readCredentialGrant(`LIBRARY_CARD GET api.library.example${path} in x-library-card`),
     );
-    expect(await run(list, {}, { LIBRARY_CARD: CARD }, { grants })).toMatchObject({ data: "there" });
+    expect(await run(list, {}, { LIBRARY_CARD: CARD }, { grants: async () => grants })).toMatchObject({
+      data: "there",
+    });
     expect(standIn.seen.at(-1)?.headers["x-library-card"]).toBe(CARD);
   });
 
@@ -251,7 +253,7 @@ describe("a credential", () => {
         definition,
         {},
         { LIBRARY_CARD: CARD },
-        { grants: [readCredentialGrant(`LIBRARY_CARD GET ${host}/** in x-library-card`)] },
+        { grants: async () => [readCredentialGrant(`LIBRARY_CARD GET ${host}/** in x-library-card`)] },
       );
     expect((await refusalOf(granted("library.example"))).code).toBe("env_not_allowed");
     expect(standIn.dialed).toEqual([]);

@@ -148,7 +148,7 @@ describe("a tool", () => {
           spawned.push(options);
           return { target, instanceKey: "k", spawned: true };
         },
-      } as unknown as AgentToolRuntime;
+      } as AgentToolRuntime;
       const owner = { ...invocationOf(tool), workdir: { agent_id: "boss", path: "shared" } };
       const workdir = workspaces.workdirOf(owner);
       await symlink("/etc", join(workdir, "out")).catch(() => undefined); // the placement before may have made it
@@ -336,7 +336,7 @@ describe("a secret", () => {
         sent.push(args);
         return { eventId: "e", target: "other", accepted: true };
       },
-    } as unknown as AgentToolRuntime;
+    } as AgentToolRuntime;
     const tool = toolOf(placement, name, { envs: { key: "CANARY_KEY" } });
     const content = await runnerOf(tool, { environment: { env: { CANARY_KEY: CANARY } } }).run(invocationOf(tool), {
       signal: SIGNAL,

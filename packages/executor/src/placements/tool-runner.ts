@@ -67,7 +67,7 @@ export function createToolRunner(options: ToolRunnerOptions): HostToolRunner {
     async run(invocation, runOptions) {
       running += 1;
       try {
-        return await traceRun(invocation, () => runCall(own, invocation, runOptions));
+        return await traceRun(invocation, () => runMasked(own, invocation, runOptions));
       } finally {
         running -= 1;
         if (running === 0 && closing.signal.aborted) idle.resolve();
@@ -89,7 +89,7 @@ interface RunnerParts extends ToolRunnerOptions {
   readonly closing: AbortSignal;
 }
 
-async function runCall(
+async function runMasked(
   options: RunnerParts,
   invocation: ToolInvocation,
   runOptions: RunOptions,

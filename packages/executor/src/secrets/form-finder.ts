@@ -4,7 +4,7 @@
 //       is slow to search.
 
 /** Where words were found: sorted, not overlapping, as [start, end). */
-export type Spans = readonly (readonly [number, number])[];
+type Spans = readonly (readonly [number, number])[];
 
 export interface FormFinder {
   find(text: string): Spans;

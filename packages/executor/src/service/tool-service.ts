@@ -14,7 +14,7 @@ import {
 } from "@tessera/kernel";
 import { durableOfProject, SUBJECT_VERSION, type SubjectVersion, toolDurable } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
-import { runCall } from "../calls/run-call.ts";
+import { runOpenedCall } from "../calls/run-opened-call.ts";
 import { progressPublisher } from "./progress.ts";
 
 export interface ToolServiceOptions extends Omit<ServeCommandsOptions, "sources" | "work" | "onWarning"> {
@@ -45,7 +45,7 @@ export async function startToolService(options: ToolServiceOptions): Promise<Com
       countDifferences(claimed);
       const run = { runner, onLog, runtime: runtimeFor?.(call), onProgress: publishProgress(call) };
       const atWork = { agent_turn_id: call.agent_turn_id, isSuspect: call.attempt > 1 };
-      return await whileAtWork(atWork, () => runCall(call, { ...claimed.options, ...run }));
+      return await whileAtWork(atWork, () => runOpenedCall(call, { ...claimed.options, ...run }));
     },
   });
 }

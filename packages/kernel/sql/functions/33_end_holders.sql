@@ -19,6 +19,8 @@
 --       what it is sent counts as in one.
 --   H5. A tool's sessions can hand a locked row from one to the next, each for a moment. So those that a session which is no tool's
 --       has been waiting for, for wait_ms, are ended however young they are, with all that wait before it in the line.
+--   H6. A reader locks no row, but who changes a table (a migration) waits for it, and everybody else for that. So a reader's session
+--       is ended, too, where somebody has been waiting for a table behind it, for wait_ms.
 --
 -- answer: { may: H3 is so, needed: there are logins that could keep a row, ended: [{ login, state, seconds }] }.
 
@@ -30,30 +32,32 @@ declare
   watch json := l0.watches_holders();
   is_queue_taken boolean := pg_notification_queue_usage() > queue_share;
   in_the_way integer[];
+  before_a_table integer[];
   ended json;
 begin
   if not (watch ->> 'may')::boolean then
     return watch;
   end if;
-  with recursive ahead (pid) as (
-    select b.pid
+  with recursive ahead (pid, is_table) as (
+    select b.pid, l.locktype = 'relation'
       from pg_locks l
       join pg_stat_activity a on a.pid = l.pid and a.datname = current_database()
      cross join lateral unnest(pg_blocking_pids(l.pid)) b (pid)
      where not l.granted and l.waitstart < clock_timestamp() - wait_ms * interval '1 millisecond'
        and not exists (select 1 from l0.watched_logins() w where w.login = a.usesysid and w.is_tool)
     union
-    select b.pid from ahead h cross join lateral unnest(pg_blocking_pids(h.pid)) b (pid)
+    select b.pid, h.is_table from ahead h cross join lateral unnest(pg_blocking_pids(h.pid)) b (pid)
   )
-  select array_agg(h.pid) into in_the_way from ahead h; -- H5
+  select array_agg(h.pid), array_agg(h.pid) filter (where h.is_table) into in_the_way, before_a_table from ahead h;
   select json_agg(json_build_object('login', s.usename, 'state', s.state, 'seconds', s.seconds::float8) order by s.seconds desc)
     into ended
     from (select a.pid, a.usename, a.state, extract(epoch from clock_timestamp() - a.xact_start) as seconds
             from pg_stat_activity a
-            join l0.watched_logins() w on w.login = a.usesysid and (is_queue_taken or not w.is_reader)
+            join l0.watched_logins() w on w.login = a.usesysid
            where a.datname = current_database() and a.backend_type = 'client backend' and a.pid <> pg_backend_pid()
-             and (w.is_tool and a.pid = any (in_the_way)
-                  or a.xact_start < clock_timestamp()
+             and (w.is_tool and a.pid = any (in_the_way) -- H5
+                  or w.is_reader and a.pid = any (before_a_table) -- H6
+                  or (is_queue_taken or not w.is_reader) and a.xact_start < clock_timestamp()
                      - case when a.state <> 'active' or w.is_tool then idle_ms else greatest(idle_ms, statement_ms) end * interval '1 millisecond'
                  and (is_queue_taken or a.backend_xid is not null
                       or w.is_tool and a.xact_start < clock_timestamp() - greatest(idle_ms, statement_ms) * interval '1 millisecond'

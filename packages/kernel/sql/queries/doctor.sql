@@ -17,6 +17,15 @@ where n.nspname = 'l0';
 -- name: doctor_watchdog
 select l0.watches_holders() as watch;
 
+-- Logins for others' programs that may take every connection of the server. Those of our own processes are bounded by their pools.
+-- name: doctor_unbounded_logins
+select u.rolname::text as login from pg_roles u
+where u.rolcanlogin and not u.rolsuper and u.rolconnlimit < 0
+  and exists (select 1 from pg_roles r where r.rolname in ('tessera_tool', 'tessera_api_ro') and pg_has_role(u.oid, r.oid, 'member'))
+  and not exists (
+    select 1 from pg_roles r where r.rolname in ('tessera_kernel', 'tessera_worker', 'tessera_api') and pg_has_role(u.oid, r.oid, 'member'))
+order by u.rolname;
+
 -- name: oldest_due
 -- What has been due for longest: a sweeper looks at it every second, so either none runs or another session keeps the row locked.
 select greatest(coalesce(extract(epoch from clock_timestamp() - least(

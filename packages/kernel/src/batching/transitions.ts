@@ -1,10 +1,11 @@
 // One batcher per l0 function: how an item becomes a transaction.
 //
 //   T1. Every l0 function is safe to repeat, so a lost connection is answered by asking again (ports.ts, P1), a bounded
-//       number of times with growing pauses; after that the caller is told `storage_error` and decides.
+//       number of times with growing pauses; after that the caller gets `storage_error` and decides.
 //   T2. A unique key that is already taken is an answer (`conflict`), not a failure of the batch.
 //   T3. A row that another session keeps locked is not waited for by all: its item is answered alone (batcher.ts, B7), and after
-//       that the caller is told `storage_busy`.
+//       that the caller gets `storage_busy`.
+//   T4. A deadlock is not repeated here: the adapter has done so (ports.ts, P4).
 
 import { TesseraError } from "@tessera/protocol";
 import type { Rejected } from "../moves/outcomes.ts";
@@ -36,7 +37,7 @@ export interface TransitionWorld {
 
 export type Transition<Item, Outcome> = (item: Item) => Promise<Outcome>;
 
-/** A hot door of l0. `keyOf` names the row that two items must not fight over inside one batch. */
+/** A function of l0 that takes batches. `keyOf` names the row that two items must not fight over inside one batch. */
 export function transition<Item, Outcome>(
   world: TransitionWorld,
   name: string,
@@ -102,7 +103,7 @@ async function repeating<T>(
 
 function triesMax(kind: DatabaseErrorKind, waitsForLocks: boolean): number {
   if (kind === "locked") return waitsForLocks ? LOCKED_TRIES_MAX : 1; // T3
-  return kind === "connection_lost" || kind === "unavailable" || kind === "retryable" ? TRIES_MAX : 1;
+  return kind === "connection_lost" || kind === "unavailable" ? TRIES_MAX : 1; // T4
 }
 
 function repeatItems<Item>(items: readonly string[], repeat: (item: Item) => Item): string[] {

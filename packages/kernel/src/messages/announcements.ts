@@ -59,6 +59,6 @@ export interface EndedTurn {
   readonly status: ResultStatus;
   readonly deliverable_card_id?: string;
   readonly output_box_id?: string;
-  readonly error_code?: string;
+  readonly error_code?: string | undefined;
   readonly error?: string;
 }

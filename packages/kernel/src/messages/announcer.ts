@@ -10,7 +10,7 @@ import type { Command, EndedTurn, Wake } from "../moves/outcomes.ts";
 import type { Bus, BusMessage, Ids, KillPoints } from "../ports.ts";
 import { commandMessage, taskEventMessage, wakeMessage } from "./messages.ts";
 
-export interface Announcement {
+interface Announcement {
   /** Sent as they are, before everything else: what an observer should hear first. */
   readonly messages?: readonly BusMessage[];
   readonly commands?: readonly Command[];

@@ -37,7 +37,7 @@ export interface ApiKeyRequest {
   readonly expires_in_ms?: number | undefined;
 }
 
-export interface CreatedApiKey {
+interface CreatedApiKey {
   readonly outcome: "accepted";
   readonly key_id: string;
   /** A1: shown once and kept nowhere. */

@@ -34,16 +34,16 @@ export interface BatchPort {
   /** Open children of turns that were stopped. They are for the caller to stop; when none is left, the list is empty. */
   childrenOfStopped(limit: number): Promise<{ readonly project_id: string; readonly agent_turn_id: string }[]>;
 }
-export type BatchOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly wake?: Wake | null };
+type BatchOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly wake?: Wake | null };
 
-export interface BatchDispatch {
+interface BatchDispatch {
   readonly project_id: string;
   readonly batch_task_id: string;
   /** An agent that is at work counts as busy, instead of getting one more turn in its queue. */
   readonly only_idle: boolean;
   readonly turn: TurnRequest & { readonly agent_turn_id: string; readonly context_box_id: string };
 }
-export type BatchDispatchOutcome =
+type BatchDispatchOutcome =
   | (Rejected & { readonly retry_at?: string })
   | {
       readonly outcome: "accepted" | "duplicate";

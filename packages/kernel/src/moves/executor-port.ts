@@ -82,7 +82,7 @@ export function createExecutorPort(world: TransitionWorld & { ids: Ids; announce
         const { content, stack, ...claims } = request;
         const outcome = await sendReport({
           ...claims,
-          ...(content === undefined ? {} : { content: gateResult(content) }),
+          content: content && gateResult(content),
           ...storableStack(stack),
         });
         if (outcome.outcome === "accepted" && "wake" in outcome) world.announcer.announce({ wakes: [outcome.wake] });
@@ -98,5 +98,6 @@ function checkCall(call: { readonly project_id: string; readonly tool_call_id: s
 
 // What a tool answers passes the JSON gate before the store sees it; jsonb would refuse some of it for ever.
 function gateResult(content: ResultContent): ResultContent {
-  return gateJson(content, RESULT_GATE) as unknown as ResultContent;
+  const gated: unknown = gateJson(content, RESULT_GATE);
+  return gated as ResultContent;
 }

@@ -15,8 +15,8 @@ export interface ProfileRecord {
 }
 
 /** Writes only if the name means this box now; null: only if there is no such name. Else `precondition_failed`. */
-export interface ProfileExpectation {
-  readonly expected_profile_box_id?: string | null;
+interface ProfileExpectation {
+  readonly expected_profile_box_id?: string | null | undefined;
 }
 
 export interface ProfilePort {
@@ -57,20 +57,16 @@ export function createProfilePort(world: TransitionWorld): ProfilePort {
           worker_target,
           tags,
           description,
-          ...expectation(profile),
+          expected_profile_box_id: profile.expected_profile_box_id,
         });
       }),
     removeProfile: (profile) =>
       answering(async () => {
         const { project_id, name } = profile;
         checkIds({ project_id });
-        return await put({ project_id, name, removed: true, ...expectation(profile) });
+        return await put({ project_id, name, removed: true, expected_profile_box_id: profile.expected_profile_box_id });
       }),
   };
-}
-
-function expectation({ expected_profile_box_id }: ProfileExpectation): ProfileExpectation {
-  return expected_profile_box_id === undefined ? {} : { expected_profile_box_id };
 }
 
 function checkText(field: string, text: string, charsMax: number): void {

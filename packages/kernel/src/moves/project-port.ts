@@ -9,7 +9,7 @@ import { moment, runOnce, type TransitionWorld, transition } from "../batching/t
 import type { JsonObject, Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
-export interface ProjectRecord {
+interface ProjectRecord {
   readonly project_id: string;
   /** What is not given stays as it is. */
   readonly title?: string;
@@ -19,16 +19,16 @@ export interface ProjectRecord {
   readonly expected_revision?: number | null;
 }
 
-export type ProjectOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly revision: number };
+type ProjectOutcome = Rejected | { readonly outcome: "accepted" | "duplicate"; readonly revision: number };
 
-export type DeleteOutcome =
+type DeleteOutcome =
   | { readonly outcome: "accepted" }
   | (Rejected & {
       /** With `conflict`: how many turns are queued or active. */
       readonly open_turns?: number;
     });
 
-export interface AuditNote {
+interface AuditNote {
   readonly project_id?: string | null;
   /** What was asked for. */
   readonly kind: string;
@@ -96,7 +96,7 @@ export function createProjectPort(world: TransitionWorld): ProjectPort {
             );
           }
         }
-        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX }) as unknown as JsonObject;
+        const detail = gateJson(note.detail ?? {}, { bytesMax: AUDIT_DETAIL_BYTES_MAX });
         return await putAudit({ ...note, detail });
       }),
   };

@@ -23,18 +23,18 @@ export interface AgentRecord {
 export interface ToolDefinition {
   readonly project_id: string;
   readonly tool_name: string;
-  readonly description?: string;
-  readonly parameters?: JsonObject;
+  readonly description?: string | undefined;
+  readonly parameters?: JsonObject | undefined;
   readonly target_subject: string;
   readonly after_execution: "suspend" | "terminate";
-  readonly options?: JsonObject;
+  readonly options?: JsonObject | undefined;
 }
-export type ToolOutcome =
+type ToolOutcome =
   | Rejected
   | { readonly outcome: "accepted" | "duplicate"; readonly digest: string; readonly version: number };
 
 /** Writes only if the current version has this digest; null: only if there is none. Else `precondition_failed`. */
-export interface ToolExpectation {
+interface ToolExpectation {
   readonly expected_digest?: string | null | undefined;
 }
 
@@ -43,7 +43,7 @@ type ToolItem = ToolExpectation & { readonly is_repeat?: true } & (
     | { readonly project_id: string; readonly tool_name: string; readonly removed: true }
   );
 
-export interface DeadLetter {
+interface DeadLetter {
   readonly project_id?: string | undefined;
   readonly correlation_id?: string | undefined;
   readonly reason: string;
@@ -116,8 +116,8 @@ function gateTool(tool: ToolDefinition & ToolExpectation): ToolDefinition & Tool
   const { parameters, options } = tool;
   return {
     ...tool,
-    ...(parameters === undefined ? {} : { parameters: gateDefinition(parameters) }),
-    ...(options === undefined ? {} : { options: gateDefinition(options) }),
+    parameters: parameters && gateDefinition(parameters),
+    options: options && gateDefinition(options),
   };
 }
 

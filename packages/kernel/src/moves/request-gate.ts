@@ -78,11 +78,11 @@ export function gateCard(card: CardDraft): CardDraft {
     });
   }
   const metadata = card.metadata === undefined ? {} : { metadata: gateMetadata(card.metadata) };
-  return { ...card, ...metadata, content: validateCardContent(card.type, card.content) as unknown as JsonObject };
+  return { ...card, ...metadata, content: validateCardContent(card.type, card.content) };
 }
 
 function gateMetadata(metadata: JsonObject): JsonObject {
-  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX }) as unknown as JsonObject;
+  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX });
 }
 
 export function gateArguments(value: unknown): GatedObject {
@@ -104,12 +104,12 @@ export function gateDefinition(part: JsonObject): JsonObject {
   return gateJson(part, {
     bytesMax: ARGUMENTS_BYTES_MAX,
     depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA,
-  }) as unknown as JsonObject;
+  });
 }
 
 /** A turn's own settings: bounded like arguments, which they may hold. */
 export function gateRuntimeConfig(config: JsonObject | undefined): JsonObject | undefined {
-  return config && (gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX }) as unknown as JsonObject);
+  return config && gateJson(config, { bytesMax: 2 * ARGUMENTS_BYTES_MAX });
 }
 
 /** A command goes to a tool or a system service of the call's own project (docs/protocol/commands.md#issuing-a-command). */

@@ -61,7 +61,7 @@ export interface TurnHold {
   readonly turn_epoch: number;
 }
 
-export interface AppliedResult {
+interface AppliedResult {
   readonly tool_call_id: string;
   readonly tool_name: string;
   readonly call_index: number;
@@ -204,8 +204,8 @@ export type ApplyOutcome =
 
 export interface FinishRequest extends TurnHold {
   readonly status: ResultStatus;
-  readonly cards?: readonly CardDraft[];
-  readonly deliverable?: Omit<CardDraft, "type">;
+  readonly cards?: readonly CardDraft[] | undefined;
+  readonly deliverable?: Omit<CardDraft, "type"> | undefined;
   readonly error_code?: string;
   readonly error_message?: string;
   /** Why its worker could not run the turn, for operators. */

@@ -128,13 +128,13 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
         checkIds({ project_id, agent_id, channel_id, agent_turn_id, profile_box_id, context_box_id });
         checkIds({ correlation_id: request.correlation_id, output_box_id: request.output_box_id });
         const outcome = await enqueue({
-          ...(request as unknown as JsonObject),
+          ...request,
           runtime_config: gateRuntimeConfig(request.runtime_config),
           agent_turn_id,
           trace_id: request.trace_id ?? ids.traceId(),
           span_id: request.span_id ?? ids.spanId(),
           new_box_ids: [ids.mint("box"), ids.mint("box")],
-          context_cards: (request.context_cards ?? []).map(gateCard) as unknown as JsonObject[],
+          context_cards: (request.context_cards ?? []).map((card): JsonObject => ({ ...gateCard(card) })),
         });
         if (outcome.outcome === "accepted") announcer.announce({ wakes: [outcome.wake] });
         return outcome;
@@ -190,7 +190,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
             status: request.status,
             deliverable_card_id: outcome.deliverable_card_id,
             output_box_id: outcome.output_box_id,
-            ...(request.error_code === undefined ? {} : { error_code: request.error_code }),
+            error_code: request.error_code,
           },
         ],
       });
@@ -320,10 +320,8 @@ function gateFinish({ stack, ...request }: FinishRequest): FinishRequest {
   return {
     ...request,
     ...storableStack(stack),
-    ...(request.cards === undefined ? {} : { cards: request.cards.map(gateCard) }),
-    ...(request.deliverable === undefined
-      ? {}
-      : { deliverable: gateCard({ ...request.deliverable, type: "task.deliverable" }) }),
+    cards: request.cards?.map(gateCard),
+    deliverable: request.deliverable && gateCard({ ...request.deliverable, type: "task.deliverable" }),
   };
 }
 

@@ -18,7 +18,7 @@ export interface CardDocument extends Row {
 }
 
 /** What an earlier turn was asked, and what it thought, called and answered. */
-export interface ConversationTurn {
+interface ConversationTurn {
   readonly turn_number: number;
   readonly agent_turn_id: string;
   readonly context: readonly CardDocument[];
@@ -48,7 +48,7 @@ export interface ProfileRow extends Row {
 }
 
 /** Every given field must fit. */
-export interface AgentFilter {
+interface AgentFilter {
   readonly worker_target?: string;
   readonly tag?: string;
   readonly owner_agent_id?: string;
@@ -69,7 +69,7 @@ export interface FailureRow extends Row {
 }
 
 /** What comes behind `after`, so many of them. */
-export interface PageAfter {
+interface PageAfter {
   readonly after?: string;
   readonly limit?: number;
 }
@@ -214,7 +214,7 @@ function turnsOf(rows: readonly ConversationRow[]): ConversationTurn[] {
   for (const { turn_number, agent_turn_id, part, ...card } of rows) {
     const turn = turns.get(agent_turn_id) ?? { turn_number: Number(turn_number), context: [], output: [] };
     turns.set(agent_turn_id, turn);
-    if (part !== null) turn[part].push(card as unknown as CardDocument);
+    if (part !== null) turn[part].push(card as CardDocument);
   }
   return [...turns].map(([agent_turn_id, turn]) => ({ agent_turn_id, ...turn }));
 }

@@ -48,7 +48,7 @@ export interface StepRow extends Row {
   readonly started_at: string;
 }
 
-export interface StepFilter {
+interface StepFilter {
   readonly channel_id?: string;
   readonly agent_id?: string;
   readonly agent_turn_id?: string;
@@ -61,7 +61,7 @@ export interface StepFilter {
   readonly started_before?: string;
 }
 
-export interface StepPage {
+interface StepPage {
   readonly order: "asc" | "desc";
   readonly limit: number;
   /** The last row of the page before. */
@@ -87,7 +87,7 @@ export interface ExecutionEdgeRow extends Row {
   readonly created_at: string;
 }
 
-export interface ExecutionEdgeFilter {
+interface ExecutionEdgeFilter {
   readonly channel_id?: string;
   /** As source or as target. */
   readonly agent_id?: string;
@@ -99,7 +99,7 @@ export interface ExecutionEdgeFilter {
 }
 
 /** The last edge of the page before. */
-export interface EdgePlace {
+interface EdgePlace {
   readonly created_at: string;
   readonly edge_id: string;
 }
@@ -120,7 +120,7 @@ export interface IdentityEdgeRow extends Row {
   readonly created_at: string;
 }
 
-export interface IdentityEdgeFilter {
+interface IdentityEdgeFilter {
   readonly channel_id?: string;
   /** As source or as target. */
   readonly agent_id?: string;
@@ -158,7 +158,7 @@ export interface TimelineRow extends Row {
 }
 
 /** Counts of what happened in a span of time; durations in milliseconds. */
-export interface ActivityReport {
+interface ActivityReport {
   readonly turns: readonly {
     readonly status: string;
     readonly count: number;
@@ -284,7 +284,7 @@ export function createStateReads(database: Database): StateReads {
     async timeline(project, turn, limit) {
       const values = [project, turn, limit + 1, TIMELINE_EVENTS_MAX];
       const rows = await all<TimelineRow & { has_unread: boolean }>("turn_timeline", ...values);
-      const entries = rows.slice(-limit).map(({ has_unread: _, ...entry }) => entry as unknown as TimelineRow);
+      const entries = rows.slice(-limit).map(({ has_unread: _, ...entry }) => entry as TimelineRow);
       return { entries, isCut: rows.length > limit || rows[0]?.has_unread === true };
     },
     async activity(project, { since, until }) {

@@ -31,8 +31,8 @@ function swept(
     return [{ answer: answer(name, before) }];
   };
   const sweep = createSweep({
-    database: { query, capabilities: { roles: true } } as unknown as Database,
-    bus: { health: () => ({ connected: true, connections, ...health }) } as unknown as Bus,
+    database: { query, capabilities: { roles: true } } as Database,
+    bus: { health: () => ({ connected: true, connections, ...health }) } as Bus,
     announcer: { announce: (said: unknown) => void announced.push(said) } as never,
     killPoints: { at: async () => undefined },
     slots: new Slots(1, clock),

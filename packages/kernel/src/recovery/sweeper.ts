@@ -38,7 +38,7 @@ const SKIPPED_SECONDS_TOLD = 5;
 const STANDING_MS = 1_200;
 const SWEEPS = ["sweep_workers", "sweep_calls", "sweep_inbox"] as const;
 
-export interface SweepSummary {
+interface SweepSummary {
   readonly commands: number;
   readonly wakes: number;
   readonly settled: number;

@@ -16,7 +16,7 @@ export interface ServerFacts extends Row {
   readonly may_prepare: boolean;
 }
 
-export interface RoleRights extends Row {
+interface RoleRights extends Row {
   /** Of schema l0; 0: there is none. */
   readonly functions: number;
   readonly callable: number;
@@ -46,6 +46,8 @@ export interface DoctorReads {
   functions(): Promise<InstalledFunctions>;
   /** Whether sessions that keep rows locked can be ended, and whether there are logins that could keep one. */
   watchdog(): Promise<{ readonly may: boolean; readonly needed: boolean }>;
+  /** Of tools and readers, without a limit of connections. */
+  unboundedLogins(): Promise<{ readonly login: string }[]>;
   /** For how many seconds work has been due that no sweeper looked at; 0: none is. */
   oldestDueSeconds(): Promise<number>;
   /** Calls that nobody took for so long. */
@@ -82,6 +84,7 @@ export function createDoctorReads(database: Database): DoctorReads {
       const { watch } = await one<{ watch: { may: boolean; needed: boolean } }>("doctor_watchdog");
       return watch;
     },
+    unboundedLogins: () => all("doctor_unbounded_logins"),
     async oldestDueSeconds() {
       const { seconds } = await one<{ seconds: number }>("oldest_due");
       return seconds;

@@ -16,7 +16,7 @@ import { holdLease } from "./call-lease.ts";
 import { reportPatiently } from "./report-patiently.ts";
 
 /** What of the kernel, or of the HTTP edge in front of it, a call needs while it is worked on. */
-export type CallPort = Pick<ExecutorPort, "renewCall" | "report">;
+type CallPort = Pick<ExecutorPort, "renewCall" | "report">;
 
 export interface WorkOnCallOptions {
   readonly port: CallPort;

@@ -36,7 +36,7 @@ const WEIGHTS: { readonly [K in Choice["kind"]]: number } = {
 
 export type ModelCommand = fc.AsyncCommand<Model, System>;
 
-export class Command implements ModelCommand {
+class Command implements ModelCommand {
   readonly #choice: Choice;
 
   constructor(choice: Choice) {
@@ -78,7 +78,7 @@ const BATCHES: { readonly [K in Kind]?: "one of each agent" | "any" } = {
 };
 
 /** Several operations of one kind, asked at the same moment: one batch. */
-export class Batch implements ModelCommand {
+class Batch implements ModelCommand {
   readonly #choices: readonly Choice[];
 
   constructor(picked: readonly Choice[]) {

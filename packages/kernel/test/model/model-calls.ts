@@ -3,9 +3,9 @@
 import { CALL_DEADLINE_MARGIN_MS, LEASE_MS, RING_FIRST_MS, RING_MAX_MS } from "@tessera/protocol";
 import { type Agent, agentOf, type Call, callOf, isAlive, type Model, openCalls } from "./model-state.ts";
 
-export const BACKOFF_MS = 1_000;
+const BACKOFF_MS = 1_000;
 
-export const ringDelay = (rings: number): number => Math.min(RING_FIRST_MS * 2 ** rings, RING_MAX_MS);
+const ringDelay = (rings: number): number => Math.min(RING_FIRST_MS * 2 ** rings, RING_MAX_MS);
 
 /** Whoever comes first settles a call; its result stands at the place that was reserved for it. */
 export function settle(call: Call, by: string, result: string): void {
@@ -33,7 +33,7 @@ export function claim(call: Call, by: Claimant, leaseUntil: number): void {
 export const workerAs = (worker: string): Claimant => ({ executor: worker, claimId: null, principal: worker });
 
 /** Gives a call back: its former holder is stale from now on, and from `freeAt` on it waits for an executor anew. */
-export function release(call: Call, freeAt: number): void {
+function release(call: Call, freeAt: number): void {
   if (call.queueMs !== null) call.deadline = freeAt + call.queueMs;
   call.claimedBy = null;
   call.claimId = null;

@@ -7,8 +7,8 @@
 
 import { LEASE_MS } from "@tessera/protocol";
 
-export type Effect = "read" | "idempotent" | "once";
-export type HeadStatus = "idle" | "dispatched" | "running" | "suspended";
+type Effect = "read" | "idempotent" | "once";
+type HeadStatus = "idle" | "dispatched" | "running" | "suspended";
 
 export interface Agent {
   readonly id: string;
@@ -91,7 +91,7 @@ export interface Batch {
   readonly tasks: string[];
 }
 
-export interface Worker {
+interface Worker {
   readonly id: string;
   leaseUntil: number;
   isLapsed: boolean;

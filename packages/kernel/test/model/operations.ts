@@ -10,7 +10,7 @@ import { asPrincipal, type System } from "./system.ts";
 
 type DeferReason = "state_not_found" | "resume_cas_failed_running";
 
-export interface Operations {
+interface Operations {
   enqueue: { agent: string; turn: string; parent: string | null };
   resume: { agent: string; worker: string; reclaim: boolean };
   suspend: turns.Hold & { step: string; calls: readonly CallSpec[] };

@@ -28,7 +28,7 @@ const ALONE: ReadonlySet<Kind> = new Set([
 ]);
 
 /** Where statements wait for the scheduler; open when there is none. */
-export interface Gate {
+interface Gate {
   pass: ((label: string) => Promise<unknown>) | null;
 }
 
@@ -70,7 +70,7 @@ function impatient(clock: Clock): Clock {
   };
 }
 
-export class Race implements ModelCommand {
+class Race implements ModelCommand {
   readonly #choices: readonly Choice[];
   readonly #racers: Racers;
   readonly #scheduler: () => fc.Scheduler;

@@ -101,7 +101,7 @@ export class Sequences {
   }
 }
 
-export class Violated extends Error {
+class Violated extends Error {
   /** Another sequence of the same store may have done it. */
   readonly isLate: boolean;
   constructor(what: string, isLate: boolean) {

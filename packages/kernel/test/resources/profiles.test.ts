@@ -130,7 +130,7 @@ describe("the turns of a project", () => {
       const last = page.at(-1);
       if (last === undefined) break;
       listed.push(String(last.agent_turn_id));
-      before = last as unknown as TurnPlace;
+      before = last as typeof last & TurnPlace;
     }
     expect(listed).toEqual(asked.toReversed());
   });

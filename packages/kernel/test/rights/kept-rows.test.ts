@@ -434,6 +434,30 @@ if (needsRoles) {
       );
     });
 
+    it("ends a reader's transaction that somebody waits behind for a table, and no other reader's", {
+      timeout: 60_000,
+    }, async () => {
+      const reader = () => fx.store.another({ user: login("api_ro"), poolMax: 1 });
+      const [first, second] = [await reader(), await reader()];
+      const kept = await keepOpen(first, (tx) => tx.query("select 1 from state.trace_budgets"));
+      const spared = await keepOpen(second, (tx) => tx.query("select 1 from state.events"));
+      const changing = fx.store.database.transaction(async (tx) => {
+        await tx.query("lock table state.trace_budgets in access exclusive mode");
+      });
+      const ended = await waitFor(
+        async () => {
+          const logins = (await watch(60_000, 60_000))?.ended?.map((each) => each.login) ?? [];
+          return logins.length > 0 && logins;
+        },
+        { what: "the reader's session to be ended" },
+      );
+      expect(ended).toEqual([login("api_ro")]);
+      await changing;
+      await expect(kept.release()).rejects.toThrow();
+      await spared.release();
+      for (const each of [first, second]) await each.close();
+    });
+
     it("ends a tool's transaction that wrote nothing when it is older than a statement may be: it keeps dead rows from being removed", {
       timeout: 60_000,
     }, async () => {
@@ -477,7 +501,10 @@ if (needsRoles) {
       const asleep = "select 1 from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
       await waitFor(async () => (await fx.query(asleep)).length === 2, { what: "both to be asleep" });
       expect((await watch(1, 60_000))?.ended?.map((each) => each.login)).toEqual([login("tool")]);
-      await waitFor(async () => (await fx.query(asleep)).length === 1, { what: "the tool's session to be gone" });
+      const atWork = "select 1 from pg_stat_activity where usename = $1 and xact_start is not null";
+      await waitFor(async () => (await fx.query(atWork, [login("tool")])).length === 0, {
+        what: "the tool's session to be gone",
+      });
       expect((await watch(1, 1))?.ended?.map((each) => each.login)).toEqual([login("worker")]);
       expect(await tool).toContain("DatabaseError");
       expect(await worker).toContain("DatabaseError");

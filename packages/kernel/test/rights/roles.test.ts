@@ -214,7 +214,7 @@ if (needsRoles)
         });
       }
       expect(await fx.everything()).toBe(before);
-      const { capability } = opened as unknown as { capability: string };
+      const { capability } = opened as { capability: string };
       expect(await ask("report", { ...said, capability })).toMatchObject({
         outcome: "accepted",
         warning: { code: "schema_invalid", message: expect.stringContaining("status must be one of") },

@@ -6,8 +6,8 @@
 //       applied to the batch.
 //   T3. The batch ends last. A child that a dead PMO left running is stopped before it.
 
-import { type DueBatch, type DueTask, type Kernel, traceparent } from "@tessera/kernel";
-import type { JsonObject } from "@tessera/protocol";
+import type { DueBatch, DueTask, Kernel } from "@tessera/kernel";
+import { type JsonObject, traceparentOf } from "@tessera/protocol";
 import { turnIdOfTask } from "../call-ids.ts";
 import { batchEnd, hasFailure, isOpen } from "./batch-result.ts";
 
@@ -97,7 +97,7 @@ async function start(kernel: BatchKernel, batch: DueBatch, task: DueTask): Promi
       correlation_id: task.batch_task_id,
       channel_id: batch.channel_id,
       // A trace of its own, that points back: fifty children in one trace are not readable.
-      parent_traceparent: traceparent(call.trace_id, call.span_id),
+      parent_traceparent: traceparentOf(call.trace_id, call.span_id),
       parent_agent_turn_id: batch.parent_agent_turn_id,
       parent_step_id: call.step_id,
       source_agent_id: batch.parent_agent_id,

@@ -6,7 +6,7 @@
 import type { BatchEnd, CardDocument, DueBatch, DueTask, JsonObject } from "@tessera/kernel";
 import { cutMessage, isJsonObject, type JsonValue } from "@tessera/protocol";
 
-export const BATCH_AUTHOR = "sys.pmo.batch_manager";
+const BATCH_AUTHOR = "sys.pmo.batch_manager";
 type BatchStatus = "success" | "failed" | "timeout" | "partial";
 
 const SUMMARY_FIELDS_MAX = 5;
@@ -18,7 +18,7 @@ export const hasFailure = (batch: DueBatch): boolean => batch.tasks.some((task) 
 
 export const isOpen = (task: DueTask): boolean => task.status === "pending" || task.status === "dispatched";
 
-export function batchStatus(batch: DueBatch): BatchStatus {
+function batchStatus(batch: DueBatch): BatchStatus {
   const statuses = batch.tasks.map((task) => task.status);
   const has = (status: DueTask["status"]) => statuses.includes(status);
   if (statuses.every((status) => status === "success")) return "success";

@@ -6,8 +6,8 @@
 //   L2. Depth and the trace's budget are the kernel's to judge; what it refuses is the tool's result (docs/faults.md#f43,
 //       docs/faults.md#f44).
 
-import { type Kernel, type OpenedCall, type Row, traceparent } from "@tessera/kernel";
-import { RECURSION_DEPTH_MAX } from "@tessera/protocol";
+import type { Kernel, OpenedCall, Row } from "@tessera/kernel";
+import { RECURSION_DEPTH_MAX, traceparentOf } from "@tessera/protocol";
 import { idOfCall } from "../call-ids.ts";
 import { isRefused, type Refused, refused, type ToolAnswer } from "../tool-answer.ts";
 import { isWritten } from "../write-outcome.ts";
@@ -37,7 +37,7 @@ export async function delegate(kernel: DelegationKernel, call: OpenedCall, task:
     correlation_id: agent_turn_id,
     channel_id: call.channel_id,
     trace_id: call.trace_id,
-    parent_traceparent: traceparent(call.trace_id, call.span_id),
+    parent_traceparent: traceparentOf(call.trace_id, call.span_id),
     parent_agent_turn_id: call.agent_turn_id,
     parent_step_id: call.step_id,
     profile_box_id: target.profile_box_id,

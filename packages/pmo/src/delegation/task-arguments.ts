@@ -3,8 +3,8 @@
 import { FAN_OUT_MAX, FORK_JOIN_DEADLINE_MS } from "@tessera/protocol";
 import { type ArgumentReader, NAME_CHARS_MAX, readArguments } from "../argument-reader.ts";
 
-export const TARGET_STRATEGIES = ["new", "reuse", "clone"] as const;
-export type TargetStrategy = (typeof TARGET_STRATEGIES)[number];
+const TARGET_STRATEGIES = ["new", "reuse", "clone"] as const;
+type TargetStrategy = (typeof TARGET_STRATEGIES)[number];
 
 /** One piece of work for one agent. */
 export interface TaskArguments {

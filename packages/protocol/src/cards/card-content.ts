@@ -1,7 +1,7 @@
 // Content shapes of cards, and their checks.
 //
-//   S1. Shapes are closed: an unknown key is refused, because a card is for ever and a key nobody checks is a key
-//       somebody will trust.
+//   S1. Shapes are closed: an unknown key is refused, because a card is kept for ever and a key that is not checked
+//       would be trusted by some reader.
 //   S2. Checks refuse; they never repair. The result builder (tool-result.ts) is the only place that coerces.
 
 import type { ErrorCode } from "../errors/error-catalogue.ts";
@@ -12,40 +12,40 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../json/json-valu
 import { isResultStatus, RESULT_STATUSES, type ResultStatus } from "../status.ts";
 import { AFTER_EXECUTIONS, type AfterExecution, isAfterExecution, readCgControl } from "./after-execution.ts";
 
-export interface ToolCallContent {
+export type ToolCallContent = {
   readonly tool_name: string;
   readonly arguments: JsonObject;
   readonly status: "called";
   readonly target_subject: string;
-}
+};
 
-export interface ToolResultContent {
+export type ToolResultContent = {
   readonly status: ResultStatus;
   readonly after_execution: AfterExecution;
   readonly result: JsonValue;
   readonly error: ErrorObject | null;
-}
+};
 
 /** A field that a deliverable must have. */
-export interface FieldSchema {
+export type FieldSchema = {
   readonly name: string;
   /** Tells the model what belongs into it. */
   readonly description: string;
-}
+};
 
-export interface FieldsSchemaContent {
+export type FieldsSchemaContent = {
   readonly fields: readonly FieldSchema[];
   /** JSON Schema of the fields as one object, where more is asked for than that they are there. */
   readonly schema?: JsonObject;
-}
+};
 
-export interface JsonContent {
+export type JsonContent = {
   readonly data: JsonObject | JsonValue[];
-}
+};
 
-export interface TextContent {
+export type TextContent = {
   readonly text: string;
-}
+};
 
 export type CardContent = ToolCallContent | ToolResultContent | FieldsSchemaContent | JsonContent | TextContent;
 
@@ -59,7 +59,7 @@ export function validateToolCallContent(content: unknown): ToolCallContent {
   if (!isJsonObject(object.arguments)) throw invalid("invalid_card", "/arguments", "must be an object");
   if (object.status !== "called") throw invalid("invalid_card", "/status", 'must be "called"');
   requireText(object, "target_subject", "invalid_card");
-  return object as unknown as ToolCallContent;
+  return content as ToolCallContent;
 }
 
 /** What the kernel accepts as a result. Success has no error; anything else has one with a code. */
@@ -74,10 +74,10 @@ export function validateToolResultContent(content: unknown): ToolResultContent {
   if (readCgControl(object.result).kind === "invalid") {
     throw invalid(code, "/result/__cg_control", `must set after_execution to one of ${AFTER_EXECUTIONS.join(", ")}`);
   }
-  const error = object.error ?? null;
+  const error: unknown = object.error ?? null;
   if (object.status === "success" && error !== null) throw invalid(code, "/error", "must be null on success");
   if (object.status !== "success") validateErrorObject(error);
-  return { ...(object as unknown as ToolResultContent), error: error as unknown as ErrorObject | null };
+  return { ...(content as ToolResultContent), error: error as ErrorObject | null };
 }
 
 /** A stored error object: code, message and source are there, and nothing else but the three optional fields. */
@@ -93,7 +93,7 @@ export function validateErrorObject(error: unknown): ErrorObject {
   if (object.http_status !== undefined && !Number.isInteger(object.http_status)) {
     throw invalid(code, "/error/http_status", "must be a whole number");
   }
-  return object as unknown as ErrorObject;
+  return error as ErrorObject;
 }
 
 /** Names are unique, because a deliverable must fill each exactly once. */

@@ -105,10 +105,11 @@ export function isCardType(value: unknown): value is CardType {
 
 /** Checks a whole card and returns a clean copy. Refuses with `invalid_card`, or with the JSON gate's own code. */
 export function validateCard(value: unknown): Card {
-  const clean = gateJson(value, {
+  const card: unknown = gateJson(value, {
     bytesMax: CARD_CONTENT_BYTES_MAX + 2 * CARD_METADATA_BYTES_MAX,
     depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA,
   });
+  const clean = card;
   if (!isJsonObject(clean)) throw invalid("", "must be an object");
   const unknown = Object.keys(clean).find((key) => !(CARD_FIELDS as readonly string[]).includes(key));
   if (unknown !== undefined) throw invalid(`/${unknown}`, "is not a field of a card");
@@ -127,7 +128,7 @@ export function validateCard(value: unknown): Card {
     throw invalid("/ttl_seconds", "must be a whole number above 0");
   }
   validateCardContent(type, clean.content);
-  return clean as unknown as Card;
+  return card as Card;
 }
 
 /** Checks the content of a card of a type: size, JSON, shape. Returns a clean copy. */
@@ -143,7 +144,7 @@ const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+
 
 function validateMetadata(metadata: unknown): JsonObject {
   if (!isJsonObject(metadata)) throw invalid("/metadata", "must be an object");
-  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX }) as JsonObject;
+  return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX });
 }
 
 /** Calls and results are tied to their call; thoughts name theirs; nothing else does either. */

@@ -76,7 +76,7 @@ function settle(
   });
   const given = isGiven(input.error) ? cleanError(input.error, options) : null;
   if (cleaned.failure !== null) {
-    const original = given === null ? {} : { original_error: given as unknown as JsonObject };
+    const original = given === null ? {} : { original_error: given };
     return failed(cleaned.failure.code, cleaned.failure.message, { ...cleaned.failure.detail, ...original });
   }
   if (isSteeringInvalid) return failed("invalid_after_execution", "after_execution must be suspend or terminate");

@@ -61,7 +61,7 @@ export class TesseraError extends Error {
     this.details = options.details ?? {};
   }
 
-  /** What a caller may do without thinking: `never`, `same-call` (repeat the identical request at once) or `later` (wait, then
+  /** What a caller may do: `never`, `same-call` (repeat the identical request at once) or `later` (wait, then
    *  repeat). */
   get retry(): Retry {
     return ERROR_CATALOGUE[this.code].retry;
@@ -90,75 +90,37 @@ export class TesseraError extends Error {
 
 const isOrdinaryInstance = Function.prototype[Symbol.hasInstance] as (this: unknown, value: unknown) => boolean;
 
-export class BadRequest extends TesseraError {
-  override readonly name = "BadRequest";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "bad_request", message, options);
-  }
+type Subclass = new (message: string, options?: TesseraErrorSubclassOptions) => TesseraError;
+
+/** The class of all codes of an {@link ErrorClass}; without a code an error carries the one given here. */
+function subclass(name: ErrorClass, defaultCode: ErrorCode): Subclass {
+  return class extends TesseraError {
+    static override readonly name = name;
+    override readonly name = name;
+    constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
+      super(options.code ?? defaultCode, message, options);
+    }
+  };
 }
 
-export class NotFound extends TesseraError {
-  override readonly name = "NotFound";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "not_found", message, options);
-  }
-}
+const CLASSES = {
+  BadRequest: subclass("BadRequest", "bad_request"),
+  NotFound: subclass("NotFound", "not_found"),
+  Conflict: subclass("Conflict", "conflict"),
+  PolicyDenied: subclass("PolicyDenied", "auth_failed"),
+  /** The message breaks the contract. Kernel outcomes say `protocol_violation`; a tool result says `bad_request` with
+   *  `detail.kind = "protocol_violation"` (buildErrorResultFromException does that translation). */
+  ProtocolViolation: subclass("ProtocolViolation", "protocol_violation"),
+  UpstreamUnavailable: subclass("UpstreamUnavailable", "upstream_unavailable"),
+  ToolTimeout: subclass("ToolTimeout", "tool_timeout"),
+  Internal: subclass("Internal", "internal_error"),
+} satisfies Record<ErrorClass, Subclass>;
 
-export class Conflict extends TesseraError {
-  override readonly name = "Conflict";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "conflict", message, options);
-  }
-}
-
-export class PolicyDenied extends TesseraError {
-  override readonly name = "PolicyDenied";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "auth_failed", message, options);
-  }
-}
-
-/** The message breaks the contract. Kernel outcomes say `protocol_violation`; a tool result says `bad_request` with
- *  `detail.kind = "protocol_violation"` (buildErrorResultFromException does that translation). */
-export class ProtocolViolation extends TesseraError {
-  override readonly name = "ProtocolViolation";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "protocol_violation", message, options);
-  }
-}
-
-export class UpstreamUnavailable extends TesseraError {
-  override readonly name = "UpstreamUnavailable";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "upstream_unavailable", message, options);
-  }
-}
-
-export class ToolTimeout extends TesseraError {
-  override readonly name = "ToolTimeout";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "tool_timeout", message, options);
-  }
-}
-
-export class Internal extends TesseraError {
-  override readonly name = "Internal";
-  constructor(message: string, options: TesseraErrorSubclassOptions = {}) {
-    super(options.code ?? "internal_error", message, options);
-  }
-}
-
-const CLASSES: Record<ErrorClass, new (message: string, options: TesseraErrorSubclassOptions) => TesseraError> = {
-  BadRequest,
-  NotFound,
-  Conflict,
-  PolicyDenied,
-  ProtocolViolation,
-  UpstreamUnavailable,
-  ToolTimeout,
-  Internal,
-};
-
+export const { BadRequest, NotFound, Conflict, PolicyDenied, ProtocolViolation, UpstreamUnavailable } = CLASSES;
+export type BadRequest = TesseraError;
+export type NotFound = TesseraError;
+export type PolicyDenied = TesseraError;
+export type ProtocolViolation = TesseraError;
 /** The error of a code, in the class that the catalogue names: for codes that arrive as data. */
 export function errorOf(code: ErrorCode, message: string, options: TesseraErrorOptions = {}): TesseraError {
   return new CLASSES[ERROR_CATALOGUE[code].class](message, { ...options, code });

@@ -11,14 +11,14 @@ import { CARD_METADATA_BYTES_MAX, ERROR_MESSAGE_CHARS_MAX } from "../limits.ts";
 import { ERROR_CATALOGUE, type ErrorCode, isErrorCode } from "./error-catalogue.ts";
 import { TesseraError } from "./errors.ts";
 
-export interface ErrorObject {
+export type ErrorObject = {
   readonly code: string;
   readonly message: string;
   readonly source: string;
   readonly detail?: JsonValue;
   readonly retryable?: boolean;
   readonly http_status?: number;
-}
+};
 
 export interface NormalizeErrorOptions {
   readonly defaultCode?: ErrorCode;
@@ -76,7 +76,7 @@ export function errorResultBody(error: ErrorObject): JsonObject {
   return {
     error_code: error.code,
     error_message: error.message,
-    error: error as unknown as JsonObject,
+    error,
     ...(error.detail === undefined ? {} : { error_detail: error.detail }),
   };
 }

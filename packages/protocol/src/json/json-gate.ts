@@ -48,6 +48,8 @@ export function decodeJsonMessage(
 }
 
 /** Checks and copies a value that a program made, such as a tool's result. */
+export function gateJson(value: Readonly<Record<string, unknown>>, options?: JsonGateOptions): JsonObject;
+export function gateJson(value: unknown, options?: JsonGateOptions): JsonValue;
 export function gateJson(value: unknown, options: JsonGateOptions = { bytesMax: CARD_CONTENT_BYTES_MAX }): JsonValue {
   const walk = new JsonWalk(options.bytesMax, options.depthMax ?? JSON_DEPTH_MAX, options.keysMax ?? JSON_KEYS_MAX);
   try {

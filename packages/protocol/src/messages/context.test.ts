@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { CGContext, type CGContextInput } from "./context.ts";
+import { commandHeaders, turnHeaders } from "./headers.ts";
 import { normalizeTransport } from "./transport.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
@@ -42,7 +43,7 @@ describe("making a context", () => {
     });
   });
 
-  test.each([
+  test.each<Readonly<Record<string, unknown>>>([
     { project_id: "" },
     { agent_id: "  " },
     { channel_id: "a.b" },
@@ -53,11 +54,11 @@ describe("making a context", () => {
     { recursion_depth: 1.5 },
     { trace_id: "xyz" },
     { trace_id: OTHER },
-    { trace_id: [] as unknown as string },
+    { trace_id: [] },
     { step_id: "../x" },
-    { step_id: 5 as unknown as string },
+    { step_id: 5 },
   ])("refuses %o", (patch) => {
-    expect(() => new CGContext({ ...full, ...patch })).toThrow(violation);
+    expect(() => new CGContext(Object.assign({ ...full }, patch))).toThrow(violation);
   });
 
   test("is immutable, down to its headers", () => {
@@ -76,154 +77,84 @@ describe("making a context", () => {
   });
 });
 
-describe("operations return new values", () => {
+describe("evolving returns a new value", () => {
   const ctx = new CGContext(full);
-  test("each changes its own fields and nothing else", () => {
-    expect(ctx.withTurn("turn_2", 9).toSysDict()).toEqual({
-      ...ctx.toSysDict(),
-      agent_turn_id: "turn_2",
-      turn_epoch: 9,
-    });
-    expect(ctx.withBumpedEpoch().toSysDict()).toEqual({ ...ctx.toSysDict(), turn_epoch: 4 });
-    expect(ctx.withNewStep("step_2").toSysDict()).toEqual({ ...ctx.toSysDict(), step_id: "step_2" });
-    expect(ctx.withToolCall("tc_2").toSysDict()).toEqual({ ...ctx.toSysDict(), tool_call_id: "tc_2" });
-    expect(ctx.withRecursionDepth(5).toSysDict()).toEqual({ ...ctx.toSysDict(), recursion_depth: 5 });
-    expect(ctx.evolve({ step_id: null, agent_id: undefined as unknown as string }).toSysDict()).toEqual({
+  test("what is given changes and nothing else", () => {
+    expect(ctx.evolve({ step_id: null, channel_id: undefined, turn_epoch: 9 }).toSysDict()).toEqual({
       ...ctx.toSysDict(),
       step_id: null,
+      turn_epoch: 9,
     });
     expect(ctx.turn_epoch).toBe(3);
   });
 
-  test("restoring sets only what is given", () => {
-    expect(ctx.withRestoredState({}).toSysDict()).toEqual(ctx.toSysDict());
-    const restored = ctx.withRestoredState({ parent_step_id: "step_9", trace_id: OTHER });
-    expect(restored.parent_step_id).toBe("step_9");
-    expect(restored.trace_id).toBe(OTHER);
-    expect(restored.headers.traceparent).toBe(`00-${OTHER}-b7ad6b7169203331-01`);
+  test("a new trace takes the traceparent along", () => {
+    const moved = ctx.evolve({ trace_id: OTHER });
+    expect([moved.trace_id, moved.headers.traceparent]).toEqual([OTHER, `00-${OTHER}-b7ad6b7169203331-01`]);
   });
 
-  test("lineage goes out to card metadata and comes back", () => {
-    expect(ctx.toLineageMeta()).toEqual({ step_id: "step_1", trace_id: TRACE, parent_step_id: "step_0" });
-    expect(ctx.toLineageMeta({ includeStep: false })).toEqual({ trace_id: TRACE, parent_step_id: "step_0" });
-    const back = ctx.withLineageMeta({ step_id: "step_7", trace_id: OTHER, parent_step_id: "", role: "tool" });
-    expect([back.step_id, back.trace_id, back.parent_step_id]).toEqual(["step_7", OTHER, "step_0"]);
-    expect(ctx.withLineageMeta(null).toSysDict()).toEqual(ctx.toSysDict());
+  test("new headers bring their trace, and a depth that they copied follows the context's own", () => {
+    const bare = new CGContext({ project_id: "p1", agent_id: "a1", recursion_depth: 2 });
+    const moved = bare.evolve({ headers: { traceparent: PARENT, "CG-Recursion-Depth": "7" } });
+    expect([moved.trace_id, moved.headers["CG-Recursion-Depth"]]).toEqual([TRACE, "2"]);
+    expect(() => bare.evolve({ headers: { traceparent: PARENT }, trace_id: OTHER })).toThrow(violation);
   });
 
   test("the identity goes out as plain data and comes back", () => {
     expect(Object.keys(ctx.toSysDict())).toHaveLength(12);
-    expect(CGContext.fromSysDict(ctx.toSysDict()).toSysDict()).toEqual(ctx.toSysDict());
+    expect(new CGContext(ctx.toSysDict()).toSysDict()).toEqual(ctx.toSysDict());
   });
 });
 
-describe("transport", () => {
-  const bare = new CGContext({ project_id: "p1", agent_id: "a1", recursion_depth: 2 });
-  test("normalizing guarantees a traceparent and the depth", () => {
-    const ctx = bare.withNormalizedTransport({}, ids);
-    expect(ctx.headers).toMatchObject({
-      traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`,
-      "CG-Recursion-Depth": "2",
-    });
-    expect(ctx.trace_id).toBe("a".repeat(32));
-    const taken = bare.withNormalizedTransport({ headers: { Traceparent: PARENT, "cg-recursion-depth": "7" } }, ids);
-    expect([taken.trace_id, taken.recursion_depth]).toEqual([TRACE, 7]);
-    expect(() => bare.withNormalizedTransport({ headers: { traceparent: PARENT }, trace_id: OTHER }, ids)).toThrow(
-      violation,
-    );
-  });
-
-  test("normalizing takes proofs of authority out", () => {
-    const { headers } = normalizeTransport({ headers: { "CG-Call-Ticket": "t", "cg-report-capability": "c" } }, ids);
-    expect(Object.keys(headers).sort()).toEqual(["CG-Recursion-Depth", "traceparent"]);
-  });
-
-  test("plain transport sets what is given and completes nothing", () => {
-    expect(bare.withTransport({ recursion_depth: 4 }).headers).toEqual({});
-    expect(bare.withTransport({ headers: { traceparent: PARENT } }).trace_id).toBe(TRACE);
-  });
-
-  test("the trace variant sets and removes trace headers, and keeps the depth in step", () => {
-    const ctx = new CGContext(full).withNormalizedTransport({}, ids).withRecursionDepth(6);
-    expect(ctx.headers["CG-Recursion-Depth"]).toBe("6");
-    const child = ctx.withTraceTransport({ trace_id: OTHER, tracestate: null, parent_traceparent: PARENT }, ids);
-    expect(child.headers).toMatchObject({
-      traceparent: `00-${OTHER}-${"b".repeat(16)}-01`,
-      "CG-Parent-Traceparent": PARENT,
-      "CG-Recursion-Depth": "6",
-    });
-    expect(child.headers.tracestate).toBeUndefined();
-    const set = ctx.withTraceTransport({ traceparent: `00-${OTHER}-${"d".repeat(16)}-00` }, ids);
-    expect(set.trace_id).toBe(OTHER);
-    expect(ctx.withTraceTransport({ traceparent: null }, ids).headers.traceparent).toBe(
-      `00-${TRACE}-${"b".repeat(16)}-01`,
-    );
-  });
+test("normalizing transport takes proofs of authority out", () => {
+  const { headers } = normalizeTransport({ headers: { "CG-Call-Ticket": "t", "cg-report-capability": "c" } }, ids);
+  expect(Object.keys(headers).sort()).toEqual(["CG-Recursion-Depth", "traceparent"]);
 });
 
 describe("what leaves", () => {
   const ctx = new CGContext({ ...full, headers: { ...full.headers, "CG-Agent-Id": "impostor", "X-Other": "1" } });
+  const envelope = { traceparent: PARENT, msg_type: "ToolCommandPayload" };
+  const turn = {
+    "CG-Project-Id": "p1",
+    "CG-Channel-Id": "c1",
+    "CG-Agent-Id": "a1",
+    "CG-Turn-Id": "turn_1",
+    "CG-Turn-Epoch": "3",
+    traceparent: PARENT,
+    "CG-Version": "v1r4",
+    "CG-Msg-Type": "ToolCommandPayload",
+    "CG-Sender": "tessera",
+  };
   test("headers of events carry the turn but no topology, and never a stale copy", () => {
-    expect(ctx.toNatsHeaders()).toEqual({
-      "CG-Project-Id": "p1",
-      "CG-Channel-Id": "c1",
-      "CG-Agent-Id": "a1",
-      "CG-Turn-Id": "turn_1",
-      "CG-Turn-Epoch": "3",
-      traceparent: PARENT,
-      tracestate: "v=1",
-    });
+    expect(turnHeaders(ctx, envelope)).toEqual(turn);
   });
 
-  test("headers of commands carry the topology as well", () => {
-    expect(ctx.toNatsHeaders({ includeTopology: true })).toEqual({
-      ...ctx.toNatsHeaders(),
+  test("headers of commands carry the call and the turn above as well", () => {
+    expect(commandHeaders(ctx, { ...envelope, version: "v1r3", ticket: "secret" })).toEqual({
+      ...turn,
+      "CG-Version": "v1r3",
       "CG-Recursion-Depth": "2",
       "CG-Step-Id": "step_1",
       "CG-Tool-Call-Id": "tc_1",
       "CG-Parent-Agent-Id": "a0",
       "CG-Parent-Turn-Id": "turn_0",
       "CG-Parent-Step-Id": "step_0",
+      "CG-Call-Ticket": "secret",
     });
   });
 
-  test("a subject template is rendered with the context's own ids", () => {
-    expect(ctx.renderSubjectTemplate("cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.y")).toBe(
-      "cg.v1r4.p1.c1.cmd.tool.x.y",
-    );
-  });
-
-  test("span attributes name what is set", () => {
-    expect(ctx.toOtelAttributes()).toEqual({
-      "cg.project_id": "p1",
-      "cg.channel_id": "c1",
-      "cg.agent_id": "a1",
-      "cg.agent_turn_id": "turn_1",
-      "cg.turn_epoch": 3,
-      "cg.step_id": "step_1",
-      "cg.tool_call_id": "tc_1",
-      "cg.trace_id": TRACE,
-      "cg.parent_step_id": "step_0",
-    });
+  test("what is not set has no header", () => {
+    const service = new CGContext({ project_id: "p1", agent_id: "tool.x" });
+    expect(Object.keys(commandHeaders(service, { traceparent: null, msg_type: "X", ticket: "t" })).sort()).toEqual([
+      ...["CG-Agent-Id", "CG-Call-Ticket", "CG-Channel-Id", "CG-Msg-Type", "CG-Project-Id", "CG-Recursion-Depth"],
+      ...["CG-Sender", "CG-Turn-Epoch", "CG-Version"],
+    ]);
   });
 });
 
-test("a row matches by turn and epoch, and a newer epoch only where that is asked", () => {
-  const ctx = new CGContext(full);
-  expect(ctx.matchesState({ active_agent_turn_id: "turn_1", turn_epoch: 3 })).toBe(true);
-  expect(ctx.matchesState({ agent_turn_id: "turn_1", turn_epoch: 4 })).toBe(false);
-  expect(ctx.matchesSameTurnAllowNewerEpoch({ agent_turn_id: "turn_1", turn_epoch: 4 })).toBe(true);
-  expect(ctx.matchesSameTurnAllowNewerEpoch({ agent_turn_id: "turn_1", turn_epoch: 2 })).toBe(false);
-  expect(ctx.matchesState({ agent_turn_id: "turn_2", turn_epoch: 3 })).toBe(false);
-  const service = new CGContext({ project_id: "p1", agent_id: "tool.x" });
-  expect(service.matchesState({ active_agent_turn_id: null, turn_epoch: 0 })).toBe(false);
-});
-
-test("strict accessors refuse what is not set", () => {
+test("required fields refuse what is not set", () => {
   const service = new CGContext({ project_id: "p1", agent_id: "tool.x" });
   expect(() => service.requireAgentTurnId()).toThrow(violation);
-  expect(() => service.requireStepId()).toThrow(violation);
   expect(() => service.requireToolCallId()).toThrow(violation);
-  expect(() => service.requireParentStepId()).toThrow(violation);
   expect(new CGContext(full).requireToolCallId()).toBe("tc_1");
 });

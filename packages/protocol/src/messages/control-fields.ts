@@ -1,6 +1,6 @@
 // Control fields: names that carry identity and therefore travel in headers, never in payloads.
 //
-//   F1. A command (or a stored inbox row) that holds one is refused: whoever reads the payload and whoever reads the
+//   F1. A command (or a stored inbox row) that holds one is refused: a reader of the payload and a reader of the
 //       headers would act for two different callers.
 //   F2. Events keep them for observers; a consumer that goes through ingress gets them removed.
 

@@ -1,12 +1,14 @@
 // Header names of the wire and how a header is looked up.
 //
 //   H1. Names are emitted in the exact casing below and looked up in any casing.
-//   H2. A header of ours that arrives with two different values is a protocol violation: whoever reads the first and
-//       whoever reads the last would see two different identities. (A Bus joins repeated values with "\n".)
+//   H2. A header of ours that arrives with two different values is a protocol violation: a reader of the first and a reader
+//       of the last would see two different identities. (A Bus joins repeated values with "\n".)
 //   H3. Integers are canonical decimal digits. `-1`, `1.5`, `1e3`, `007` and anything above 2^53 - 1 are violations.
+//   H4. What leaves is made by `turnHeaders` and `commandHeaders`, from the identity of the turn or call and nothing else.
 
 import { ProtocolViolation, quoted } from "../errors/errors.ts";
 import { TRACESTATE_CHARS_MAX } from "../limits.ts";
+import { SUBJECT_VERSION, type SubjectVersion } from "./subject.ts";
 
 export const HEADERS = {
   project_id: "CG-Project-Id",
@@ -41,11 +43,37 @@ export type HeaderName = (typeof HEADERS)[HeaderField];
 /** Header values that prove authority. They must not reach cards, logs, spans or stored rows. */
 export const SECRET_HEADERS: readonly HeaderName[] = [HEADERS.call_ticket, HEADERS.report_capability];
 
-/** What the publisher fills in when it is absent. */
-export const SENDER_DEFAULT = "tessera";
-export const MSG_TYPE_DEFAULT = "Payload";
+const SENDER = "tessera";
 
 export type Headers = Readonly<Record<string, string>>;
+
+/** The turn that a message is of. */
+export interface TurnIdentity {
+  readonly project_id: string;
+  readonly channel_id: string;
+  readonly agent_id: string;
+  readonly agent_turn_id: string;
+  readonly turn_epoch: number;
+}
+
+/** The call that a command is of, and the turn above. */
+export interface CallIdentity extends TurnIdentity {
+  readonly step_id: string | null;
+  readonly tool_call_id: string | null;
+  readonly parent_agent_id: string | null;
+  readonly parent_agent_turn_id: string | null;
+  readonly parent_step_id: string | null;
+  readonly recursion_depth: number;
+}
+
+/** What a message says of itself. */
+export interface Envelope {
+  /** The name of its payload. */
+  readonly msg_type: string;
+  readonly traceparent: string | null;
+  /** The version of the protocol that its reader speaks; default SUBJECT_VERSION. */
+  readonly version?: SubjectVersion | undefined;
+}
 
 const NAME_BY_LOWER_CASE: ReadonlyMap<string, HeaderName> = new Map(
   Object.values(HEADERS).map((name) => [name.toLowerCase(), name]),
@@ -107,13 +135,64 @@ export function parseCanonicalInteger(text: string): number | null {
   return Number.isSafeInteger(value) ? value : null;
 }
 
+/** H4. The headers of an event or a wakeup. */
+export function turnHeaders(turn: TurnIdentity, envelope: Envelope): Record<string, string> {
+  return withoutEmpty({ ...identityOfTurn(turn), ...headersOf(envelope) });
+}
+
+/** H4. The headers of a command: its call and the turn above as well. */
+export function commandHeaders(
+  call: CallIdentity,
+  { ticket, ...envelope }: Envelope & { readonly ticket: string },
+): Record<string, string> {
+  return withoutEmpty({
+    ...identityOfTurn(call),
+    [HEADERS.step_id]: call.step_id,
+    [HEADERS.tool_call_id]: call.tool_call_id,
+    [HEADERS.parent_agent_id]: call.parent_agent_id,
+    [HEADERS.parent_agent_turn_id]: call.parent_agent_turn_id,
+    [HEADERS.parent_step_id]: call.parent_step_id,
+    [HEADERS.recursion_depth]: String(call.recursion_depth),
+    [HEADERS.call_ticket]: ticket,
+    ...headersOf(envelope),
+  });
+}
+
+function identityOfTurn(turn: TurnIdentity): Record<string, string> {
+  return {
+    [HEADERS.project_id]: turn.project_id,
+    [HEADERS.channel_id]: turn.channel_id,
+    [HEADERS.agent_id]: turn.agent_id,
+    [HEADERS.agent_turn_id]: turn.agent_turn_id,
+    [HEADERS.turn_epoch]: String(turn.turn_epoch),
+  };
+}
+
+function headersOf({ msg_type, traceparent, version = SUBJECT_VERSION }: Envelope): Record<string, string | null> {
+  return {
+    [HEADERS.traceparent]: traceparent,
+    [HEADERS.version]: version,
+    [HEADERS.msg_type]: msg_type,
+    [HEADERS.sender]: SENDER,
+  };
+}
+
+function withoutEmpty(headers: Readonly<Record<string, string | null>>): Record<string, string> {
+  const kept: Record<string, string> = {};
+  for (const name in headers) {
+    const value = headers[name];
+    if (value) kept[name] = value;
+  }
+  return kept;
+}
+
 /** `headers` without what proves authority, for logs and stored rows. */
 export function withoutSecretHeaders(headers: Headers): Record<string, string> {
   const secret = new Set(SECRET_HEADERS.map((name) => name.toLowerCase()));
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !secret.has(name.trim().toLowerCase())));
 }
 
-/** Stored headers are JSON, in which anybody may have put an object; there is no text that all readers would make of one. */
+/** Stored headers are JSON, which may hold an object; no two readers would make the same text of one. */
 function textOf(name: string, value: unknown): string {
   if (typeof value === "string") return value;
   if (typeof value === "number" || typeof value === "boolean") return String(value);

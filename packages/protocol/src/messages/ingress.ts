@@ -2,7 +2,7 @@
 //
 //   N1. Project and channel come from the subject; a header copy may only agree.
 //   N2. The steps run in the order below, because the first refusal is the answer the sender sees.
-//   N3. What comes out holds no control field, so nobody downstream can read identity from a payload.
+//   N3. What comes out holds no control field, so that identity is never read from a payload.
 
 import { ProtocolViolation } from "../errors/errors.ts";
 import { emptyJsonObject, isJsonObject, type JsonObject } from "../json/json-value.ts";

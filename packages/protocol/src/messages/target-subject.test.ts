@@ -1,13 +1,11 @@
 import { describe, expect, test } from "vitest";
-import { isRenderedFrom, parseTargetSubject, renderTargetSubject } from "./target-subject.ts";
+import { parseTargetSubject, renderTargetSubject } from "./target-subject.ts";
 
 const values = { project_id: "p1", channel_id: "public", agent_id: "a1" };
 
 test("placeholders are filled from the context", () => {
   const template = "cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.query";
   expect(renderTargetSubject(template, values)).toBe("cg.v1r4.p1.public.cmd.tool.search.query");
-  expect(isRenderedFrom("cg.v1r4.p1.public.cmd.tool.search.query", template, values)).toBe(true);
-  expect(isRenderedFrom("cg.v1r4.p2.public.cmd.tool.search.query", template, values)).toBe(false);
 });
 
 test("an agent id may be part of target or action, and literals stay", () => {
@@ -32,7 +30,7 @@ test("a template of a v1r3 peer renders to a v1r3 subject", () => {
 describe("a template is refused when", () => {
   test.each([
     ["its version is another", "cg.v1.OTHER.public.cmd.tool.x"],
-    ["its version is one that nobody speaks", "cg.v1r2.{project_id}.{channel_id}.cmd.tool.x.y"],
+    ["its version is one that no peer speaks", "cg.v1r2.{project_id}.{channel_id}.cmd.tool.x.y"],
     ["it ends in a wildcard", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.>"],
     ["its action is a wildcard", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.>"],
     ["it only contains the right words", "x.cmd.sys.tool.y"],

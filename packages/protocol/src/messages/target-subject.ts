@@ -8,14 +8,7 @@
 //   T4. A literal project must be the tool's own, or one project could address another's tools.
 
 import { BadRequest, quoted } from "../errors/errors.ts";
-import {
-  formatSubject,
-  isToken,
-  parseSubject,
-  SUBJECT_VERSION,
-  SUBJECT_VERSIONS,
-  type SubjectVersion,
-} from "./subject.ts";
+import { formatSubject, isToken, SUBJECT_VERSION, SUBJECT_VERSIONS, type SubjectVersion } from "./subject.ts";
 
 export const TARGET_SUBJECT_PLACEHOLDERS = ["project_id", "channel_id", "agent_id"] as const;
 export type TargetSubjectValues = Readonly<Record<(typeof TARGET_SUBJECT_PLACEHOLDERS)[number], string>>;
@@ -80,11 +73,6 @@ export function targetSubjectFor(target: string, action: string): string {
   const template = `cg.${SUBJECT_VERSION}.{project_id}.{channel_id}.cmd.tool.${target}.${action}`;
   parseTargetSubject(template);
   return template;
-}
-
-/** Whether a rendered subject could have come from this template. */
-export function isRenderedFrom(subject: string, template: string, values: TargetSubjectValues): boolean {
-  return parseSubject(subject) !== null && renderTargetSubject(template, values) === subject;
 }
 
 function literalOrPlaceholder(token: string, name: "project_id" | "channel_id", template: string): string | null {

@@ -1,7 +1,9 @@
 import { describe, expect, test } from "vitest";
 import { TesseraError } from "../errors/errors.ts";
 import { CGContext } from "./context.ts";
+import { commandHeaders } from "./headers.ts";
 import { parseToolCommand } from "./tool-command.ts";
+import { traceparentOf } from "./trace-context.ts";
 
 const ids = { traceId: () => "a".repeat(32), spanId: () => "b".repeat(16) };
 const SUBJECT = "cg.v1r4.p1.c1.cmd.tool.search.query";
@@ -14,8 +16,13 @@ const ctx = new CGContext({
   step_id: "step_1",
   tool_call_id: "tc_1",
   recursion_depth: 3,
-}).withNormalizedTransport({}, ids);
-const HEADERS = { ...ctx.toNatsHeaders({ includeTopology: true }), "CG-Call-Ticket": "secret" };
+  trace_id: ids.traceId(),
+});
+const HEADERS = commandHeaders(ctx, {
+  ticket: "secret",
+  traceparent: traceparentOf(ids.traceId(), ids.spanId()),
+  msg_type: "ToolCommandPayload",
+});
 const PAYLOAD = { tool_call_card_id: "card_1", tool_name: "search", after_execution: "suspend" };
 
 function parse(change: { subject?: string; headers?: Record<string, string>; payload?: unknown; without?: string }) {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { childTraceparent, newTraceparent, normalizeTraceId, parseTraceparent, resolveTrace } from "./trace-context.ts";
+import { childTraceparent, normalizeTraceId, parseTraceparent, resolveTrace, traceparentOf } from "./trace-context.ts";
 
 const TRACE = "0af7651916cd43dd8448eb211c80319c";
 const PARENT = `00-${TRACE}-b7ad6b7169203331-01`;
@@ -23,7 +23,7 @@ test.each([
 
 test("a child has the same trace and flags and a new span", () => {
   expect(childTraceparent(`00-${TRACE}-b7ad6b7169203331-00`, ids)).toBe(`00-${TRACE}-${"b".repeat(16)}-00`);
-  expect(newTraceparent(ids)).toBe(`00-${"a".repeat(32)}-${"b".repeat(16)}-01`);
+  expect(traceparentOf(ids.traceId(), ids.spanId())).toBe(`00-${"a".repeat(32)}-${"b".repeat(16)}-01`);
 });
 
 test("a bare trace id may be a UUID", () => {

@@ -1,6 +1,6 @@
 // W3C trace context: `traceparent` is `{version}-{trace id}-{span id}-{flags}`.
 //
-//   W1. A traceparent that is not valid never stops a message: a new one is made and the caller is told, so that it can
+//   W1. A traceparent that is not valid never stops a message: a new one is made and `restarted` says so, so that it can
 //       be counted. (A trace id that contradicts a valid traceparent does stop it: one of the two was forged.)
 //   W2. A child has its parent's trace id and flags, and a new span id.
 //   W3. Randomness comes from the caller.
@@ -30,7 +30,7 @@ export function parseTraceparent(text: string | null | undefined): TraceContext 
   if (typeof text !== "string" || text.length > 2 * TRACEPARENT_CHARS) return null;
   const match = TRACEPARENT.exec(text.trim().toLowerCase());
   if (match === null) return null;
-  const [, version, trace_id, span_id, flags] = match as unknown as [string, string, string, string, string];
+  const [, version, trace_id = "", span_id = "", flags = ""] = match;
   if (version === "ff" || isZero(trace_id) || isZero(span_id)) return null;
   return { trace_id, span_id, flags };
 }
@@ -43,14 +43,17 @@ export function formatTraceparent(trace: TraceContext): string {
   return `00-${trace.trace_id}-${trace.span_id}-${trace.flags}`;
 }
 
-export function newTraceparent(ids: TraceIds, trace_id: string = ids.traceId()): string {
-  return formatTraceparent({ trace_id, span_id: ids.spanId(), flags: SAMPLED });
+/** The traceparent of a span of ours. */
+export function traceparentOf(trace_id: string, span_id: string): string {
+  return formatTraceparent({ trace_id, span_id, flags: SAMPLED });
 }
 
 /** The next span of the same trace (W2). Where the parent is not valid, a new trace starts. */
 export function childTraceparent(parent: string, ids: TraceIds): string {
   const trace = parseTraceparent(parent);
-  return trace === null ? newTraceparent(ids) : formatTraceparent({ ...trace, span_id: ids.spanId() });
+  return trace === null
+    ? traceparentOf(ids.traceId(), ids.spanId())
+    : formatTraceparent({ ...trace, span_id: ids.spanId() });
 }
 
 /** A bare trace id: 32 hex digits in any case, or a UUID whose dashes are dropped. Null when it is neither. */
@@ -81,7 +84,7 @@ export function resolveTrace(
   if (trace !== null) return { trace_id: trace.trace_id, traceparent: formatTraceparent(trace), restarted: false };
   const trace_id = bare ?? ids.traceId();
   const hadTraceparent = typeof given.traceparent === "string" && given.traceparent.trim() !== "";
-  return { trace_id, traceparent: newTraceparent(ids, trace_id), restarted: hadTraceparent || isBareUnusable };
+  return { trace_id, traceparent: traceparentOf(trace_id, ids.spanId()), restarted: hadTraceparent || isBareUnusable };
 }
 
 function isZero(hex: string): boolean {

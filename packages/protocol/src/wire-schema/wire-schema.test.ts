@@ -11,6 +11,8 @@ import { normalizeError } from "../errors/normalize-error.ts";
 import type { JsonObject } from "../json/json-value.ts";
 import { parseCommandPayload } from "../messages/command-payload.ts";
 import { CGContext } from "../messages/context.ts";
+import { commandHeaders } from "../messages/headers.ts";
+import { traceparentOf } from "../messages/trace-context.ts";
 import { WIRE_SCHEMAS, type WireSchemaName } from "./wire-schema.ts";
 
 type Schema = boolean | Readonly<Record<string, unknown>>;
@@ -160,9 +162,9 @@ describe.each(CASES)("the schema of %s agrees with the code", (name, parse, valu
 });
 
 test("headers that we send fit the published schema", () => {
-  const ids = { traceId: () => "a".repeat(32), spanId: () => "b".repeat(16) };
   const ctx = new CGContext({ project_id: "p", agent_id: "a", agent_turn_id: "t", step_id: "s", tool_call_id: "tc" });
-  const headers = ctx.withNormalizedTransport({}, ids).toNatsHeaders({ includeTopology: true });
+  const traceparent = traceparentOf("a".repeat(32), "b".repeat(16));
+  const headers = commandHeaders(ctx, { ticket: "secret", traceparent, msg_type: "ToolCommandPayload" });
   expect(fits(WIRE_SCHEMAS["tool-command-headers"], headers)).toBe(true);
   expect(fits(WIRE_SCHEMAS["tool-command-headers"], { ...headers, "CG-Turn-Epoch": "1e3" })).toBe(false);
 });

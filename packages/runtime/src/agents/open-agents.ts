@@ -13,7 +13,6 @@ import {
   type BundleParts,
   bundleFileReader,
   type ConfigModule,
-  createExtensionHost,
   createModels,
   type DefinedAgent,
   type DefinedModel,
@@ -21,11 +20,11 @@ import {
   deployProfiles,
   type ExtensionHost,
   type ExtensionModule,
+  extensionsOnDemand,
   profilesOf,
   readSwarmResources,
   type SwarmBundle,
   startAgentWorker,
-  startUiWorker,
   UI_WORKER_TARGET,
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
@@ -68,7 +67,7 @@ export interface AgentResources {
 }
 
 /** A bundle's agents and tools as they were at one time. */
-export interface AgentEdition {
+interface AgentEdition {
   readonly tools: ToolEdition;
   readonly profiles: readonly AgentProfile[];
   readonly extensions: ExtensionHost;
@@ -131,7 +130,11 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
       })
     : null;
   const ui = roles.includes("ui")
-    ? await startUiWorker({ ...node, project, runner, isHosted, whileAtWork: options.whileAtWork, onWarning })
+    ? await (await import("@tessera/agent/ui")).startUiWorker({
+        ...{ ...node, project, runner, isHosted },
+        whileAtWork: options.whileAtWork,
+        onWarning,
+      })
     : null;
   const pmo = roles.includes("pmo")
     ? await startPmo({ ...node, executor: `pmo-${node.ids.mint("pmo")}`, onWarning })
@@ -224,7 +227,7 @@ async function loadExtensions(
     }),
   );
   const extensions = modules.filter((module) => module !== null);
-  return createExtensionHost({
+  return extensionsOnDemand({
     extensions,
     kernel: node.kernel,
     clock: node.clock,
@@ -235,11 +238,11 @@ async function loadExtensions(
 }
 
 async function loadExtension(
-  { name, entry, config, onError }: SwarmBundle["extensions"][number],
+  { name, entry, config, onError, file }: SwarmBundle["extensions"][number],
   root: string,
   options: Pick<AgentsOptions, "isReloadable" | "onWarning">,
 ): Promise<ExtensionModule> {
-  const register = exportOf(await importEntry(entry, root, options), "register");
+  const register = exportOf(await importEntry(entry, root, { ...options, namedIn: file }), "register");
   if (typeof register === "function")
     return {
       name,

@@ -1,6 +1,7 @@
 // The adapters of the server's ports: what its routes ask for besides the kernel, answered by the agent package and this process.
 
-import { createUiActions, deployProfiles, requestInternalCall, requestToolCall, traceEnqueue } from "@tessera/agent";
+import { deployProfiles, requestInternalCall, requestToolCall, traceEnqueue } from "@tessera/agent";
+import type { UiActions } from "@tessera/agent/ui";
 import { errorOf, VERSION } from "@tessera/protocol";
 import type { ProfileDocuments, ServerPorts } from "@tessera/server";
 import { createHealth } from "../process/health.ts";
@@ -23,7 +24,9 @@ export function portAdapters({
   reading,
 }: PortAdaptersOptions): Required<ServerPorts> {
   const { kernel, ids, store } = node;
-  const actions = createUiActions(node);
+  let uiActions: Promise<UiActions> | undefined;
+  const actions = () =>
+    (uiActions ??= import("@tessera/agent/ui").then(({ createUiActions }) => createUiActions(node)));
   return {
     agents: agentsAdapter(node),
     profiles: profilesAdapter(node, reading),
@@ -31,7 +34,10 @@ export function portAdapters({
       request: inTrace((order) => requestToolCall(kernel, ids, order)),
       requestInternal: inTrace((order) => requestInternalCall(kernel, ids, order)),
     },
-    uiActions: { request: inTrace(actions.request), ackOf: actions.ackOf },
+    uiActions: {
+      request: inTrace(async (order) => await (await actions()).request(order)),
+      ackOf: async (turn) => await (await actions()).ackOf(turn),
+    },
     health: createHealth({ node, isDraining }),
     verify: (options) => verifyStore(store, options),
     isGodEnabled,

@@ -38,6 +38,7 @@ export async function databaseChecks(database: Database, name: string): Promise<
   if (isServer) {
     checks.push(clockCheck(server.clock_ms - (before + after) / 2));
     checks.push(await rightsCheck(reads, server));
+    checks.push(...(await loginChecks(reads)));
     if (await isReadOnly(database)) {
       const fix = "Make the database writable, or name its primary.";
       checks.push(store.unreachable("writes", "the database takes no writes: a standby, or told to be read-only", fix));
@@ -75,6 +76,15 @@ async function rightsCheck(
   const found = `${role_name} may call ${callable} of the ${functions} functions of schema l0`;
   if (callable > 0) return store.ok("role", found);
   return store.wrong("role", found, "Grant the role what its process needs (deploy/roles.sql).");
+}
+
+/** Nothing where every login has a limit. */
+async function loginChecks(reads: DoctorReads): Promise<Check[]> {
+  const logins = (await reads.unboundedLogins()).map(({ login }) => login);
+  if (logins.length === 0) return [];
+  const found = `${logins.join(", ")}: may take every connection of the server, and the processes then get none`;
+  const fix = `Give each a limit, such as: alter role ${logins[0]} connection limit 10.`;
+  return [store.warn("logins", found, fix)];
 }
 
 /** Nothing where this role may not ask, or no login could keep a row locked. */

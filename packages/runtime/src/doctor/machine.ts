@@ -7,24 +7,20 @@ import { arch, platform, release, tmpdir } from "node:os";
 import { join } from "node:path";
 import { createIsolatedHost, probeShell } from "@tessera/executor";
 import type { Clock } from "@tessera/kernel";
+import { isNewEnough, NODE_NEEDED } from "../node-version.ts";
 import { type Check, checksOf, saidBy } from "./check.ts";
 import { lookAtApi } from "./server.ts";
 
 const machine = checksOf("machine");
 const api = checksOf("api");
-const NODE_MIN = [22, 18] as const;
 const NODE_TESTED = 24;
 const PLATFORMS: readonly string[] = ["linux", "darwin", "win32"];
 
 export function checkNode(version: string, path: string): Check {
-  const [major = 0, minor = 0] = version.split(".").map(Number);
+  const [major = 0] = version.split(".").map(Number);
   const found = `Node ${version} at ${path}`;
-  if (major < NODE_MIN[0] || (major === NODE_MIN[0] && minor < NODE_MIN[1])) {
-    return machine.wrong(
-      "node",
-      found,
-      `Install Node ${NODE_MIN.join(".")} or newer, or run npm ci, which brings one.`,
-    );
+  if (!isNewEnough(version)) {
+    return machine.wrong("node", found, `Install Node ${NODE_NEEDED} or newer, or run npm ci, which brings one.`);
   }
   if (major >= NODE_TESTED) return machine.ok("node", found);
   return machine.warn("node", found, `It runs; Tessera is tested on Node ${NODE_TESTED}, so prefer that.`);

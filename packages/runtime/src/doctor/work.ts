@@ -33,7 +33,7 @@ async function lookAtWork(database: Database, project: string): Promise<Check[]>
   ];
 }
 
-export function dueCheck(seconds: number): Check {
+function dueCheck(seconds: number): Check {
   if (seconds < DUE_SECONDS_MAX) return work.ok("sweeper", "nothing that is due is left lying");
   const fix = "Run a process with the role kernel; if one runs, its log says which sessions keep rows locked.";
   return work.warn("sweeper", `work has been due for ${Math.round(seconds)} s and no sweeper took it`, fix);

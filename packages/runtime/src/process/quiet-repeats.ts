@@ -4,7 +4,7 @@
 //       came meanwhile.
 //   Q2. A text that stayed away for longer than the longest pause is new again. Texts that are remembered are bounded.
 
-export const PAUSE_MS_MIN = 5_000;
+const PAUSE_MS_MIN = 5_000;
 export const PAUSE_MS_MAX = 60_000;
 const TEXTS_MAX = 256;
 

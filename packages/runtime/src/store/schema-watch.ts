@@ -6,7 +6,7 @@
 import { type Clock, type Database, outdatedBy, type Repetition, repeatEvery } from "@tessera/kernel";
 import { TesseraError } from "@tessera/protocol";
 
-export const SCHEMA_WATCH_MS = 2_000;
+const SCHEMA_WATCH_MS = 2_000;
 
 export function watchSchema(options: {
   readonly database: Database;

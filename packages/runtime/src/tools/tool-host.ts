@@ -22,18 +22,17 @@ import {
   createLazyAgent,
   createOpenApiHost,
   createToolRunner,
-  credentialGrants,
+  grantsFor,
   type HostToolRunner,
-  jinaKeyGrants,
+  isRequestDefinition,
   type LoadedBundle,
   type Outgoing,
   openWorkspaces,
-  readCredentialGrant,
   type ShellOptions,
   startToolService,
 } from "@tessera/executor";
 import type { CommandService, WhileAtWork } from "@tessera/kernel";
-import { isJsonObject, parseTargetSubject } from "@tessera/protocol";
+import { parseTargetSubject } from "@tessera/protocol";
 import {
   type RegisteredTool,
   type ToolInvocation,
@@ -164,6 +163,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
     const runner: HostToolRunner = createToolRunner({ resolve, isolated, workspaces, environment, clock, onWarning });
     closing.push(() => runner.close());
 
+    const grantsOf = await grantsFor(options.credentials ?? []);
     function editionOf(bundle: LoadedBundle | null): Edition {
       const loaded = [...(bundle?.tools ?? []), ...(options.tools ?? [])];
       const registry = new ToolRegistry();
@@ -176,11 +176,7 @@ export async function openToolHost(options: ToolHostOptions): Promise<ToolHost> 
       const openApi = createOpenApiHost({
         dispatcher,
         env,
-        grants: [
-          ...jinaKeyGrants(),
-          ...(options.credentials ?? []).map(readCredentialGrant),
-          ...loaded.flatMap(({ definition }) => credentialGrants(definition)),
-        ], // H4
+        grants: grantsOf(loaded.map(({ definition }) => definition)), // H4
         clock,
         onWarning,
       });
@@ -310,8 +306,8 @@ function servedTargets(
 ): Map<string, Set<"v1r4" | "v1r3">> {
   const targets = new Map<string, Set<"v1r4" | "v1r3">>(openApiTargets.map((target) => [target, new Set(["v1r4"])]));
   for (const { definition, code } of tools) {
-    const isHttp = isJsonObject(definition.options.jina) || isJsonObject(definition.options.openapi);
-    if (toolPolicy(definition).placement !== "service" || (code === null && !isHttp)) continue;
+    const isServed = code !== null || isRequestDefinition(definition);
+    if (toolPolicy(definition).placement !== "service" || !isServed) continue;
     const { target, version } = parseTargetSubject(definition.target_subject);
     targets.set(target, (targets.get(target) ?? new Set()).add(version));
   }

@@ -96,7 +96,7 @@ export async function reportOn(loaded: LoadedBundle, as: LoadedAs): Promise<Bund
     ),
     ...swarm.warnings.map(warningFinding),
     ...(await extensionFindings(swarm, loaded.root, isolated)),
-    ...toolFindings(loaded, documents, env),
+    ...(await toolFindings(loaded, documents, env)),
     ...builtinNameFindings(loaded, builtinNames()),
     ...scriptFindings(loaded, swarm),
     ...(isFile ? [] : await unreadFindings(loaded)),

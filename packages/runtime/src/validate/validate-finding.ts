@@ -25,7 +25,7 @@ export interface Finding extends Place {
 }
 
 /** Names of what is no mistake (F2). */
-export const NOTE_CODES = {
+const NOTE_CODES = {
   unknown_key: "a key that nothing reads",
   env_missing: "a variable that the bundle names is not set",
   named_like_builtin: "a tool of the bundle that takes the place of a built-in one",
@@ -38,7 +38,7 @@ export const NOTE_CODES = {
   config_imported: "the config file was imported, which runs its code",
   other: "something else that an author should know",
 } as const;
-export type NoteCode = keyof typeof NOTE_CODES;
+type NoteCode = keyof typeof NOTE_CODES;
 
 /** Of a file without a line. */
 export const START: Place = { line: 1, column: 1 };

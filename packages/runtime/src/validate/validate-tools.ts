@@ -1,7 +1,7 @@
 // What the tools and extensions of a bundle need to work: modules with the right exports, a process that serves them, variables.
 
 import type { SwarmBundle } from "@tessera/agent";
-import { credentialGrants, findEntry, type IsolatedHost, type LoadedBundle } from "@tessera/executor";
+import { credentialVariables, findEntry, type IsolatedHost, type LoadedBundle } from "@tessera/executor";
 import { isJsonObject, parseTargetSubject, TesseraError } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";
 import { readYaml, type YamlDocument } from "@tessera/tool/resources";
@@ -43,7 +43,7 @@ export async function extensionFindings(
   const found: Finding[] = [];
   for (const { name, entry, ...at } of extensions) {
     try {
-      const file = await findEntry(entry, root);
+      const file = await findEntry(entry, root, at.file);
       const exported = await isolated.inspect(file, root).then(
         () => "handlers",
         (error: Error) => /exports no "handlers"; it exports (.+)$/s.exec(error.message)?.[1] ?? error,
@@ -63,11 +63,11 @@ export async function extensionFindings(
 }
 
 /** What tools need from elsewhere: a process that serves them, and variables. */
-export function toolFindings(
+export async function toolFindings(
   { declared, tools, config }: LoadedBundle,
   documents: readonly ToolDocument[],
   env: Environment,
-): Finding[] {
+): Promise<Finding[]> {
   const found: Finding[] = [];
   for (const { name, document } of documents) {
     const own = declared.filter(({ definition }) => definition.tool_name.startsWith(`${name}__`));
@@ -88,7 +88,7 @@ export function toolFindings(
   const places = new Map(declared.map((tool) => [tool.definition.tool_name, tool]));
   for (const { definition } of [...declared, ...tools.filter((tool) => !places.has(tool.definition.tool_name))]) {
     const { file, line, column } = places.get(definition.tool_name) ?? { file: config?.file ?? "", ...START };
-    for (const variable of variablesOf(definition)) {
+    for (const variable of await variablesOf(definition)) {
       if (env[variable]) continue;
       const message = `the tool ${definition.tool_name} needs the environment variable ${variable}, which is not set`;
       found.push(warningFinding({ file, line, column, message }));
@@ -112,10 +112,10 @@ export function builtinNameFindings({ declared, tools, config }: LoadedBundle, b
   return [...found.values()];
 }
 
-function variablesOf(definition: ToolDefinition): string[] {
+async function variablesOf(definition: ToolDefinition): Promise<string[]> {
   const { envs } = definition.options;
   const named = isJsonObject(envs) ? Object.values(envs).map(String) : [];
-  return [...new Set([...named, ...credentialGrants(definition).map(({ variable }) => variable)])];
+  return [...new Set([...named, ...(await credentialVariables(definition))])];
 }
 
 function isWrittenPlacement({ value }: YamlDocument): boolean {

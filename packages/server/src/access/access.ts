@@ -4,6 +4,7 @@
 //   A2. A project that the key does not reach is answered like one that does not exist, before the role is looked at.
 //   A3. A flood is stopped by the address before the key is looked up, and by the key before the body is read.
 //   A4. A key that asks for what its role may not do is noted for the audit.
+//   A5. A body is taken from the bytes of its key and of its project when it has come, before anything looks into it.
 
 import type { ApiKeyIdentity, Kernel } from "@tessera/kernel";
 import type { Clock } from "@tessera/kernel/ports";
@@ -15,7 +16,7 @@ import { textIn } from "../routing/query-values.ts";
 import { unknownProject } from "../routing/refusals.ts";
 import type { RouteSpec } from "../routing/route-spec.ts";
 
-export interface AccessRequest {
+interface AccessRequest {
   readonly authorization: string | null;
   readonly address: string;
   readonly params: Readonly<Record<string, string>>;
@@ -33,6 +34,8 @@ export interface Access {
   admitAddress(address: string): void;
   /** The identity behind the request, which may use this route; throws 400, 401, 403, 404 or 429. */
   admit(spec: RouteSpec, request: AccessRequest): Promise<ApiKeyIdentity>;
+  /** A5. Throws 429. */
+  admitBody(key: Pick<ApiKeyIdentity, "key_id" | "project_id">, bytes: number): void;
   /** Whether a key that was admitted still counts. One that cannot be looked up does. */
   isStillGood(authorization: string | null): Promise<boolean>;
 }
@@ -53,6 +56,8 @@ export function createAccess(world: {
   const keys = createRateLimiter(clock, limits.key);
   const reports = createRateLimiter(clock, limits.reportsPerKey);
   const heartbeats = createRateLimiter(clock, limits.heartbeatsPerCall);
+  const keyBodies = createRateLimiter(clock, limits.bodyBytesPerKey);
+  const projectBodies = createRateLimiter(clock, limits.bodyBytesPerProject);
 
   function admitKey(spec: RouteSpec, key: ApiKeyIdentity, params: AccessRequest["params"]): void {
     if (spec.rate === "heartbeats") rateLimited(heartbeats.take(`${key.key_id}/${params.call}`));
@@ -74,6 +79,10 @@ export function createAccess(world: {
       }
       admitKey(spec, key, params);
       return key;
+    },
+    admitBody({ key_id, project_id }, bytes) {
+      rateLimited(keyBodies.take(key_id, bytes));
+      if (project_id !== null) rateLimited(projectBodies.take(project_id, bytes));
     },
     async isStillGood(authorization) {
       try {

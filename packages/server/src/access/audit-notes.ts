@@ -13,7 +13,7 @@ import { describeFault } from "../routing/problem.ts";
 import { given } from "../routing/query-values.ts";
 import { paramsOf, type RouteSpec } from "../routing/route-spec.ts";
 
-export interface AuditNote {
+interface AuditNote {
   readonly spec: RouteSpec;
   readonly key: ApiKeyIdentity;
   /** Of the client (client-address.ts). */

@@ -7,7 +7,7 @@
 import type { Holder } from "../http/shares.ts";
 import type { WaitingPlaces } from "../http/waiting-places.ts";
 
-export interface ClaimPoll {
+interface ClaimPoll {
   readonly holder: Holder;
   readonly claim_id?: string | undefined;
   readonly wait_ms: number;

@@ -14,7 +14,7 @@ import { pause } from "@tessera/kernel";
 import type { Bus, Clock, Delivery, Subscription, Timer } from "@tessera/kernel/ports";
 import { SUBJECT_VERSIONS } from "@tessera/protocol";
 
-export interface WorkSignal {
+interface WorkSignal {
   /** Resolves at a signal, after `ms`, or when `aborted` is, whichever is first. */
   wait(ms: number, aborted: AbortSignal): Promise<void>;
   release(): void;

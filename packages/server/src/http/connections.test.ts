@@ -95,6 +95,7 @@ async function open(limits: Partial<ServerLimits> = {}, proxies: readonly string
         const key_id = authorization ?? "k";
         return { key_id, role: "admin", project_id: key_id.split("/")[1] ?? null, targets: [] };
       },
+      admitBody: () => undefined,
       isStillGood: async () => true,
     },
     closing: new AbortController().signal,

@@ -8,6 +8,8 @@
 //       brought a good key.
 //   C4. Requests that a client sends without waiting for answers (pipelining) are held until their turn comes, so they are
 //       bounded. One more is refused, and the connection ends with it.
+//   C5. Told to close, it ends what is idle at once and the rest with its last answer. Node ends only connections that brought a
+//       request: one that a client opened in advance would be waited for, four seconds with Node's own fetch.
 
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -37,6 +39,7 @@ export interface Exchange {
 
 export interface Connections {
   exchange(request: IncomingMessage, response: ServerResponse): Exchange;
+  /** C5 */
   close(): void;
 }
 
@@ -93,8 +96,8 @@ export function watchConnections(
     const { address } = connection;
     const own = byAddress.get(address) ?? new Set();
     const isBounded = !addresses.isProxy(socket.remoteAddress);
-    if (isBounded && own.size >= limits.connectionsPerAddressMax && !endIdle([own])) {
-      socket.destroy(); // C2
+    if (isClosed || (isBounded && own.size >= limits.connectionsPerAddressMax && !endIdle([own]))) {
+      socket.destroy(); // C5, C2
       return;
     }
     if (connections.size >= roomy) endIdle([...byAddress.values()].sort((a, b) => b.size - a.size)); // C3
@@ -116,6 +119,7 @@ export function watchConnections(
       hasEnded = true;
       connection.open.delete(end);
       for (const task of tasks) task();
+      if (isClosed && connection.open.size === 0) connection.socket.destroySoon(); // C5
     };
     connection.open.add(end);
     response.once("finish", end);
@@ -142,6 +146,7 @@ export function watchConnections(
     close() {
       isClosed = true;
       timer?.cancel();
+      for (const { open, socket } of connections.values()) if (open.size === 0) socket.destroy(); // C5
     },
   };
 }

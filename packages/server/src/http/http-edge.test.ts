@@ -261,6 +261,28 @@ describe("the server", () => {
     await guarded.close();
   });
 
+  it("reads no more bytes of bodies for a key or a project than they have to spend, and leaves the neighbour alone", async () => {
+    const limits = {
+      bodyBytesPerKey: { perSecond: 1_000, burst: 10_000 },
+      bodyBytesPerProject: { perSecond: 1_000, burst: 15_000 },
+    };
+    const server = await fx.another({ limits });
+    const url = `/projects/${PROJECT}/cards/batch`;
+    const ask = (key: string, chars: number) =>
+      fx.send("POST", url, { key, json: { card_ids: ["x".repeat(chars)] } }, server);
+    expect((await ask("viewer", 9_000)).status).toBe(400); // read, and refused for its id
+    const limited = await ask("viewer", 5_000);
+    expect([limited.status, limited.body.error_code]).toEqual([429, "rate_limited"]);
+    expect(Number(limited.headers["retry-after"])).toBeGreaterThan(3);
+    expect((await ask("viewer", 100)).status).toBe(400);
+    expect((await ask("operator", 5_000)).status).toBe(400);
+    expect((await ask("operator", 3_000)).status).toBe(429); // their project has spent it
+    expect((await ask("admin", 9_000)).status).toBe(400);
+    await fx.clock.advance(5_000);
+    expect((await ask("viewer", 4_500)).status).toBe(400);
+    await server.close();
+  });
+
   it("counts by the client that a trusted proxy names, in limits and in the audit, and believes no other address", async () => {
     const limits = { address: { perSecond: 1, burst: 2 } };
     const from = (server: typeof fx.server, said: string) =>

@@ -7,8 +7,8 @@ import type { Clock } from "@tessera/kernel/ports";
 import type { Rate } from "./server-limits.ts";
 
 export interface RateLimiter {
-  /** Takes one token. 0 = go on; otherwise how many milliseconds to wait. */
-  take(name: string): number;
+  /** Takes one token, or as many as are said. 0 = go on; otherwise how many milliseconds to wait. */
+  take(name: string, tokens?: number): number;
   /** Takes what something turned out to cost, also below zero. */
   charge(name: string, tokens: number): void;
 }
@@ -43,10 +43,10 @@ export function createRateLimiter(clock: Clock, { perSecond, burst }: Rate, buck
   }
 
   return {
-    take(name) {
+    take(name, tokens = 1) {
       const bucket = bucketOf(name, clock.monotonicMs());
-      if (bucket.tokens < 1) return Math.ceil(((1 - bucket.tokens) * 1_000) / perSecond);
-      bucket.tokens -= 1;
+      if (bucket.tokens < tokens) return Math.ceil(((tokens - bucket.tokens) * 1_000) / perSecond);
+      bucket.tokens -= tokens;
       return 0;
     },
     charge(name, tokens) {

@@ -8,6 +8,9 @@ import type { Validator } from "typebox/schema"; // "typebox/compile" would load
 export const ENVELOPE_DEPTH_MAX = JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA;
 
 const SHOWN_CHARS_MAX = 64;
+/** Items and fields of one value, and levels. */
+const EXCERPT_MAX = 1_000;
+const EXCERPT_DEPTH_MAX = 8;
 
 /** Answers the body as its type, or refuses it by the first field that does not fit. Compiled once, for the first body: a start
  *  waits neither for schemas that are never asked nor for their compiler. */
@@ -19,9 +22,26 @@ export function bodyReader<Schema extends TSchema>(schema: Schema): (body: unkno
     if (typeof body !== "object" || body === null || Array.isArray(body)) {
       throw new BadRequest("the body must be a JSON object", { code: "invalid_payload" });
     }
-    const [, errors] = validator.Errors(body);
+    if (Object.keys(body).length > EXCERPT_MAX) {
+      throw new BadRequest(`the body has more than ${EXCERPT_MAX} fields, which no route takes`);
+    }
+    const [, errors] = validator.Errors(excerpt(body, EXCERPT_DEPTH_MAX));
     throw refusal(errors[0]);
   };
+}
+
+/** What is looked through for the first field that does not fit. The validator would list all of them: a tenth of a second and
+ *  more for a body of a hundred thousand, all to be refused. No schema here allows as many as are left. */
+function excerpt(value: unknown, depth: number): unknown {
+  if (depth === 0 || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.slice(0, EXCERPT_MAX).map((item) => excerpt(item, depth - 1));
+  const part: Record<string, unknown> = Object.create(null);
+  let count = 0;
+  for (const name in value) {
+    if (count++ === EXCERPT_MAX) break;
+    part[name] = excerpt((value as Record<string, unknown>)[name], depth - 1);
+  }
+  return part;
 }
 
 /** A tool's result counts its own levels, whatever stands around it. */

@@ -3,6 +3,8 @@
 //
 //   L1. A refused report is a result that its executor has to send again, so reports have the widest bucket; a heartbeat is
 //       due every five seconds, so one call needs few.
+//   L2. Reading a body holds up the loop that serves everybody, for as long as 50 ms where a megabyte is all short fields. So a
+//       key and a project have bytes to spend, besides requests.
 
 import { HTTP_BODY_BYTES_MAX, HTTP_HEADERS_BYTES_MAX } from "@tessera/protocol";
 
@@ -46,6 +48,9 @@ export interface ServerLimits {
   readonly reportsPerKey: Rate;
   /** L1 */
   readonly heartbeatsPerCall: Rate;
+  /** Bytes of bodies that are read (L2). */
+  readonly bodyBytesPerKey: Rate;
+  readonly bodyBytesPerProject: Rate;
   /** Milliseconds of reading uploaded documents (reading-budget.ts). */
   readonly readingMsPerKey: Rate;
   readonly readingMsPerProject: Rate;
@@ -74,6 +79,8 @@ export const SERVER_LIMITS: ServerLimits = {
   key: { perSecond: 400, burst: 600 },
   reportsPerKey: { perSecond: 500, burst: 2_000 },
   heartbeatsPerCall: { perSecond: 2, burst: 20 },
+  bodyBytesPerKey: { perSecond: 4 * MIB, burst: 16 * MIB },
+  bodyBytesPerProject: { perSecond: 8 * MIB, burst: 32 * MIB },
   readingMsPerKey: { perSecond: 250, burst: 10_000 },
   readingMsPerProject: { perSecond: 400, burst: 15_000 },
 };

@@ -9,6 +9,8 @@ import { PROJECT, useServer } from "../../test/fixture.ts";
 import type { Server } from "../index.ts";
 
 const fx = useServer();
+/** Far below the grace of five seconds, after which every connection is ended. */
+const CLOSE_MS_MAX = 2_000;
 const CLAIM = `/projects/${PROJECT}/executors/echo/claim`;
 
 class RawClient {
@@ -222,6 +224,17 @@ describe("a client over a socket", () => {
 });
 
 describe("closing", () => {
+  it("does not wait for a connection that was opened in advance and never brought a request", async () => {
+    const client = new RawClient(fx.server);
+    await waitFor(() => client.socket.readyState === "open", { what: "the connection" });
+    // The server has accepted it once it has answered another client.
+    expect((await fetch(`${fx.server.url}/health/live`)).status).toBe(200);
+    const started = performance.now();
+    await fx.server.close();
+    await client.closed();
+    expect(performance.now() - started).toBeLessThan(CLOSE_MS_MAX);
+  });
+
   it("answers a waiting claim at once, and takes no new request", async () => {
     let looks = 0;
     const claimCalls = async (request: Parameters<typeof fx.kernel.claimCalls>[0]) => {

@@ -46,7 +46,7 @@ const NOTED_CHARS_MAX = 2_000;
 
 const ignoredKeys = Type.Array(Anything, { description: "Keys of the document that mean nothing here." });
 
-export const Tool = named("Tool", "The definition of a tool of a project.", {
+const Tool = named("Tool", "The definition of a tool of a project.", {
   project_id: Id,
   tool_name: Id,
   description: Text,

@@ -9,7 +9,7 @@ const INPUT_CHARS_MAX = 262_144;
 export const INPUT_SHOWN_CHARS_MAX = 1_000;
 
 export const DOING = ["dispatched", "running", "suspended"];
-export const ENDINGS = ["success", "failed", "canceled", "timeout", "partial"];
+const ENDINGS = ["success", "failed", "canceled", "timeout", "partial"];
 export const TURN_STATUSES = ["queued", ...DOING, ...ENDINGS];
 
 export const TurnBody = Type.Object(
@@ -93,8 +93,8 @@ const TurnFields = {
   ended_at: orNull(Time),
 };
 
-export const TurnSummary = named("TurnSummary", "A turn, as lists have it.", TurnFields);
-export const Wait = named("Wait", "What a turn or a call waits for.", {
+const TurnSummary = named("TurnSummary", "A turn, as lists have it.", TurnFields);
+const Wait = named("Wait", "What a turn or a call waits for.", {
   code: oneOf(WAIT_CODES),
   says: Text,
   tool_call_id: Type.Optional(Id),
@@ -108,7 +108,7 @@ export const Wait = named("Wait", "What a turn or a call waits for.", {
   ),
   since: Type.Optional(Time),
 });
-export const Call = named("Call", "A call of a tool.", {
+const Call = named("Call", "A call of a tool.", {
   tool_call_id: Id,
   step_id: Id,
   tool_name: Text,
@@ -187,7 +187,7 @@ export const StoppedTurn = named("StoppedTurn", "A turn that was stopped.", {
 });
 export const TurnPage = pageOf("turns", TurnSummary);
 
-export const Failure = named("TurnFailure", "Why an attempt at a call, or a turn, failed: for operators.", {
+const Failure = named("TurnFailure", "Why an attempt at a call, or a turn, failed: for operators.", {
   tool_call_id: orNull({ ...Id, description: "null: the turn itself could not be run." } as typeof Id),
   tool_name: orNull(Text),
   attempt: orNull(Type.Integer({ minimum: 1 })),

@@ -19,7 +19,7 @@ export const WAIT_CODES = [
   "retry",
   "result_ready",
 ] as const;
-export type WaitCode = (typeof WAIT_CODES)[number];
+type WaitCode = (typeof WAIT_CODES)[number];
 
 export interface Wait {
   readonly code: WaitCode;

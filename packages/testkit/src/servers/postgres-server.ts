@@ -14,7 +14,7 @@ import { freePort } from "./free-port.ts";
 import { findPostgres, postgresUser } from "./server-binaries.ts";
 import { ServerProcess } from "./server-process.ts";
 
-export type PostgresStopMode = "smart" | "fast" | "immediate";
+type PostgresStopMode = "smart" | "fast" | "immediate";
 
 export interface PostgresServer {
   readonly url: string;

@@ -11,7 +11,7 @@ const INSTALL = "apt-get update && apt-get install -y postgresql nats-server bub
 const POSTGRES_HOMES = "/usr/lib/postgresql";
 const POSTGRES_MAJOR_MIN = 15;
 
-export class ServerMissingError extends Error {
+class ServerMissingError extends Error {
   override readonly name = "ServerMissingError";
   constructor(server: string, variable: string) {
     super(`${server} was not found; run: ${INSTALL}  (as root, on Debian), or set ${variable} to a running one`); // B1

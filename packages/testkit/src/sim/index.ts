@@ -6,4 +6,4 @@ export { SimRandom } from "./random.ts";
 export { SimScheduler } from "./scheduler.ts";
 export { SimBroker } from "./sim-bus.ts";
 export { type SimWorld, simDatabase } from "./sim-database.ts";
-export { databaseTime, SIM_START_MS, SimProcess } from "./sim-process.ts";
+export { SimProcess } from "./sim-process.ts";

@@ -5,8 +5,9 @@
 //   D2. Time is the database's: where the client sends the moment of its request, the moment of the run is used, as a server
 //       that reads its own clock would (ports.ts, P3).
 //   D3. The faults are those of P1: lost before the commit, lost after it, refused and harmless, slow, away.
-//   D4. A statement that changed no row is no fault of its own: nobody in the product counts rows. A door answers each item
+//   D4. A statement that changed no row is no fault of its own: the product counts no rows. A function of l0 answers each item
 //       with an outcome, and a lost compare-and-set is one of them.
+//   D5. What was refused and harmless is repeated here, as the adapters do (ports.ts, P4).
 
 import { type Database, DatabaseError, type Row } from "@tessera/kernel/ports";
 import type { EventLog } from "./event-log.ts";
@@ -27,13 +28,28 @@ export interface SimWorld {
 /** As many as a client of a PostgreSQL server would have, so that batches of one process overlap, too. */
 const BATCHES_IN_FLIGHT = 3;
 const SLOW_MS = [200, 12_000] as const;
+/** D5 */
+const RETRYABLE_TRIES_MAX = 6;
+const RETRYABLE_PAUSE_MS = 25;
 
 type Answer = { readonly rows: Row[] } | { readonly error: unknown };
 
 export function simDatabase(world: SimWorld, store: Database, process: SimProcess): Database {
   const { scheduler, random, faults } = world;
 
-  function query<R extends Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+  async function query<R extends Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await queryOnce<R>(text, values);
+      } catch (error) {
+        const isRetryable = error instanceof DatabaseError && error.kind === "retryable";
+        if (!isRetryable || tries === RETRYABLE_TRIES_MAX) throw error;
+        await new Promise<void>((resolve) => process.clock.after(RETRYABLE_PAUSE_MS * 2 ** (tries - 1), resolve)); // D5
+      }
+    }
+  }
+
+  function queryOnce<R extends Row>(text: string, values: readonly unknown[]): Promise<R[]> {
     const door = statementName(text);
     const name = `${door}${subjectsOf(values)}`;
     const askedAt = databaseTime(scheduler).toISOString();

@@ -27,18 +27,30 @@ function fixture(only: readonly FaultKind[]) {
   return { world, scheduler, faults, process, runUntil };
 }
 
+/** A store in which every statement finds nothing. */
+function storeOf(onQuery: (values: readonly unknown[]) => void): Database {
+  const unused = () => Promise.reject(new Error("the simulation runs single statements only"));
+  return {
+    capabilities: { engine: "postgres", batchesInFlight: 1, roles: false },
+    query: async <R extends Row>(_text: string, values: readonly unknown[] = []): Promise<R[]> => {
+      onQuery(values);
+      return [];
+    },
+    script: unused,
+    transaction: unused,
+    close: async () => undefined,
+  };
+}
+
 describe("the database of the simulation", () => {
   /** Asks many times; answers how often the statement ran and what came of each. */
   async function askMany(kind: FaultKind, isHealed = false) {
     const { world, faults, process, runUntil } = fixture([kind]);
     if (isHealed) faults.heal();
     let ran = 0;
-    const store = {
-      query: async (): Promise<Row[]> => {
-        ran += 1;
-        return [];
-      },
-    } as unknown as Database;
+    const store = storeOf(() => {
+      ran += 1;
+    });
     const database = simDatabase(world, store, process("p"));
     const answers: string[] = [];
     for (let n = 0; n < 300; n++) {
@@ -60,6 +72,12 @@ describe("the database of the simulation", () => {
     expect(Math.min(after.injected, before.injected)).toBeGreaterThan(0);
   });
 
+  it("repeats what was refused and harmless, as the adapters do", async () => {
+    const { ran, count, injected } = await askMany("store.retryable");
+    expect([ran, count("ok")]).toEqual([300, 300]);
+    expect(injected).toBeGreaterThan(0);
+  });
+
   it("does nothing of it once it is healed", async () => {
     const { ran, count } = await askMany("store.lost_before", true);
     expect([ran, count("ok")]).toEqual([300, 300]);
@@ -68,7 +86,7 @@ describe("the database of the simulation", () => {
   it("never answers a process that died meanwhile", async () => {
     const { world, process, runUntil } = fixture([]);
     const victim = process("victim");
-    const store = { query: async (): Promise<Row[]> => [] } as unknown as Database;
+    const store = storeOf(() => undefined);
     let isAnswered = false;
     void simDatabase(world, store, victim)
       .query("select 1")
@@ -84,13 +102,10 @@ describe("the database of the simulation", () => {
     const { world, scheduler, process, runUntil } = fixture(["store.slow"]);
     const client = process("client");
     const late: boolean[] = [];
-    const store = {
-      query: async (_text: string, [at]: readonly unknown[]): Promise<Row[]> => {
-        expect(at).toBe(client.clock.databaseTime()?.toISOString());
-        late.push(scheduler.nowMs > 10);
-        return [];
-      },
-    } as unknown as Database;
+    const store = storeOf(([at]) => {
+      expect(at).toBe(client.clock.databaseTime()?.toISOString());
+      late.push(scheduler.nowMs > 10);
+    });
     const database = simDatabase(world, store, client);
     for (let n = 0; n < 200; n++) void database.query("select 1", [client.clock.databaseTime()?.toISOString()]);
     await runUntil(60_000);

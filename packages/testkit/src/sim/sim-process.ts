@@ -13,7 +13,7 @@ import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
 import type { EventOwner, SimEvent, SimScheduler } from "./scheduler.ts";
 
 /** Virtual time 0. */
-export const SIM_START_MS = Date.UTC(2026, 0, 1);
+const SIM_START_MS = Date.UTC(2026, 0, 1);
 
 export class SimProcess implements EventOwner {
   readonly name: string;

@@ -242,6 +242,24 @@ describe("a Tool resource is refused for", () => {
     expect(wrongIn(text)).toEqual([expected]);
   });
 
+  it.each([
+    [
+      "that its draft does not have",
+      '$schema: "http://json-schema.org/draft-07/schema#"',
+      "prefixItems: []",
+      "prefixItems",
+    ],
+    ["that is not checked", "type: object", "$recursiveRef: '#'", "$recursiveRef"],
+    ["that leads out of the schema", "type: object", '$ref: "https://schemas.example/x.json"', "$ref"],
+    ["of a format that is not known", "type: object", "format: moon-phase", "format"],
+  ])("a keyword %s, by the tool's name", (_, head, keyword, name) => {
+    const parameters = `{${head}, type: object, properties: {x: {${keyword}}}}`.replace("type: object, type", "type");
+    const [mistake] = read(spec(`exports: [{name: a, parameters: ${parameters}}]`)).mistakes;
+    expect(mistake?.message).toContain(
+      `the parameters of my-tool__a: /spec/exports/0/parameters/properties/x/${name} `,
+    );
+  });
+
   it("an upload that asks to run where its code is not, and says why", () => {
     const { mistakes } = read(spec("placement: inline\nexports: [{name: a}]"), "upload");
     expect(mistakes.map(shortOf)).toEqual(["schema_invalid 6:14 /spec/placement"]);

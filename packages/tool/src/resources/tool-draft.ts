@@ -69,9 +69,11 @@ export function readParameters(
   let usable: JsonObject = ANY_OBJECT;
   reading.check(
     () => {
-      const current = inCurrentDialect(copyParameters(parameters, pointer), pointer, toolName);
-      checkParameters(current, { pointer });
-      usable = current.$schema === parameters.$schema ? parameters : current;
+      usable = namingTool(toolName, () => {
+        const current = toCurrentDialect(copyParameters(parameters, pointer), pointer);
+        checkParameters(current, { pointer });
+        return current.$schema === parameters.$schema ? parameters : current;
+      });
     },
     (at) => at,
   );
@@ -79,9 +81,10 @@ export function readParameters(
   return usable;
 }
 
-function inCurrentDialect(parameters: JsonObject, pointer: string, toolName: string): JsonObject {
+/** A refusal names the tool: a document may hold a hundred of them, and an error may be read far from it. */
+function namingTool<T>(toolName: string, read: () => T): T {
   try {
-    return toCurrentDialect(parameters, pointer);
+    return read();
   } catch (error) {
     if (!TesseraError.is(error)) throw error;
     throw errorOf(error.code, `the parameters of ${toolName}: ${error.message}`, { details: error.details });

@@ -32,7 +32,7 @@ export interface ExecutedCall extends ToolCallResult {
   readonly wire?: WireError;
 }
 
-export interface WireError {
+interface WireError {
   /** The error's code on the card, where it is not the one of the ToolCallResult. */
   readonly code?: ErrorCode;
   readonly detail?: JsonObject;

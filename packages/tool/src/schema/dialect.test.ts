@@ -66,6 +66,21 @@ describe("a schema of an older draft", () => {
     expect(accepted(schema, [["x", "y"], [1]])).toEqual([["x", "y"]]);
   });
 
+  it("may leave open what is in a list, as zod 3 does for lists of anything", () => {
+    const values = [[], [1, "x"], "x", null];
+    expect(accepted(withA(DRAFT_07, { type: "array", maxItems: 2 }), values)).toEqual([[], [1, "x"]]);
+    expect(accepted(withA(DRAFT_04, { type: ["array", "null"], additionalItems: false }), values)).toEqual([
+      ...[[], [1, "x"], null],
+    ]);
+    expect(
+      accepted(withA(DRAFT_07, { type: "object", properties: { list: { type: "array" } } }), [{ list: [1] }]),
+    ).toEqual([{ list: [1] }]);
+    expect(refusal(withA(DRAFT_2019, { type: "array" }))).toEqual([
+      "/properties/a",
+      expect.stringMatching(/its items/),
+    ]);
+  });
+
   it("has dependencies of both kinds", () => {
     const dependencies = {
       b: ["c"],

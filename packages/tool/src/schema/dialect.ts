@@ -90,7 +90,13 @@ function rewrite(schema: JsonObject, at: string, source: Source): JsonObject {
         result[keyword] = rewriteHeld(keyword, value, place, source); // D4
     }
   }
+  // How zod 3 writes a list of anything. Since 2019-09 it would say more: then other keywords may look at items that none has.
+  if (isBefore2019 && !isRefAlone && isList(schema) && schema.items === undefined) result.items = {};
   return result;
+}
+
+function isList({ type }: JsonObject): boolean {
+  return type === "array" || (Array.isArray(type) && type.includes("array"));
 }
 
 /** D2 */

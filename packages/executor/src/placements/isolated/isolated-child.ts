@@ -75,7 +75,7 @@ function send(frame: FromChild): void {
   writeAll(CHILD_OUT_FD, Buffer.from(encodeFrame(frame))); // H1
 }
 
-async function runCall(module: ToolModule, run: ChildRun): Promise<void> {
+async function runExport(module: ToolModule, run: ChildRun): Promise<void> {
   const { call, invocation } = run;
   const abort = new AbortController();
   const runtime = createChildRuntime((ask, method, args) => send({ type: "ask", call, ask, method, args }));
@@ -150,7 +150,7 @@ function hasMore(now: ReadonlyMap<string, number>, before: ReadonlyMap<string, n
 }
 
 function obey(module: ToolModule, frame: ToChild): void {
-  if (frame.type === "run") void runCall(module, frame.run);
+  if (frame.type === "run") void runExport(module, frame.run);
   else if (current === null || frame.call !== current.call) return;
   else if (frame.type === "cancel") current.abort.abort(new Error("the call was canceled"));
   else current.runtime.onReply(frame.ask, frame.reply);

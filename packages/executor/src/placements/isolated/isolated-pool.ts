@@ -26,7 +26,7 @@ export interface PoolRequest {
   readonly signal: AbortSignal;
 }
 
-export type Taken =
+type Taken =
   | { readonly kind: "child"; readonly child: PooledChild }
   | { readonly kind: "backoff"; readonly waitMs: number; readonly crashes: number }
   | { readonly kind: "busy" }

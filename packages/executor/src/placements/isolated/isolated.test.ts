@@ -228,7 +228,7 @@ describe("an isolated tool", () => {
       spawn: note("spawn", { spawned: true }),
       list: note("list", { agents: [] }),
       catalog: note("catalog", { swarmName: "s" }),
-    } as unknown as AgentToolRuntime;
+    } as AgentToolRuntime;
     const { status, result, error } = await run(host, "ask", { hooks: { runtime } });
     // A Date in the output of the handler itself is not JSON: the first answer proves that it arrived as one.
     expect({ status, code: error?.code, result }).toMatchObject({ status: "failed", code: "result_not_serializable" });
