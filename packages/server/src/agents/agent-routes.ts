@@ -9,21 +9,10 @@ import type { AgentRecord, ProfileRow, Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, NotFound, parseId } from "@tessera/protocol";
 import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
-import {
-  closed,
-  Facts,
-  Id,
-  idQuery,
-  named,
-  oneOf,
-  orNull,
-  pageOf,
-  pageQuery,
-  Text,
-  Time,
-} from "../routing/api-schemas.ts";
+import { closed, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
+import { idQuery, pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { given, idIn, limitOf, textIn } from "../routing/query-values.ts";
 import { existingProject, refused, unknownProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";

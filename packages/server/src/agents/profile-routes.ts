@@ -16,10 +16,11 @@ import {
 } from "@tessera/protocol";
 import Type from "typebox";
 import type { Upload } from "../http/upload.ts";
-import { Facts, Id, named, orNull, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
+import { Facts, Id, named, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
+import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { limitOf } from "../routing/query-values.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";

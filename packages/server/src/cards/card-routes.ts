@@ -10,20 +10,9 @@ import { CARD_CONTENT_BYTES_MAX, NotFound, parseId, TesseraError } from "@tesser
 import Type from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import { bodyReader } from "../http/request-body.ts";
-import {
-  Anything,
-  Count,
-  closed,
-  Facts,
-  Id,
-  named,
-  orNull,
-  pageOf,
-  pageQuery,
-  Text,
-  Time,
-} from "../routing/api-schemas.ts";
+import { Anything, Count, closed, Facts, Id, named, orNull, Text, Time } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
+import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { limitOf } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";

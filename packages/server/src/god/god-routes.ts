@@ -10,9 +10,10 @@ import { CHANNEL_DEFAULT, errorOf, NotFound, ProtocolViolation } from "@tessera/
 import Type from "typebox";
 import { type InboundTrace, inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
-import { closed, Facts, Id, idQuery, oneOf, orNull, Text } from "../routing/api-schemas.ts";
+import { closed, Facts, Id, oneOf, orNull, Text } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
+import { idQuery } from "../routing/query-schemas.ts";
 import { given } from "../routing/query-values.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { ADMINS, type ApiAnswer, type ApiRequest, type RouteSpec } from "../routing/route-spec.ts";

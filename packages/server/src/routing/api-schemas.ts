@@ -23,23 +23,3 @@ export const oneOf = (words: readonly string[]) => Type.Unsafe<string>({ type: "
 /** An answer with a name of its own (R5 in route-spec.ts), and what it is. */
 export const named = <Properties extends TProperties>(name: string, description: string, properties: Properties) =>
   Type.Object(properties, { $id: name, description });
-
-/** `limit` and `cursor` of a list. */
-export function pageQuery(limitMax: number, limitDefault: number) {
-  return {
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: limitMax,
-      default: limitDefault,
-      description: `How many to answer at most, from 1 to ${limitMax}.`,
-    }),
-    cursor: Type.String({ description: "The next_cursor of the page before." }),
-  };
-}
-
-/** A list as every list is answered. */
-export const pageOf = (plural: string, item: TSchema) =>
-  Type.Object({ [plural]: Type.Array(item), next_cursor: orNull(Text) });
-
-/** A path or query parameter that is an id, with what it means. */
-export const idQuery = (description: string) => Type.String({ pattern: ID_PATTERN.source, description });

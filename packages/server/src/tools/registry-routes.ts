@@ -21,10 +21,11 @@ import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import type { ReadingBudget } from "../http/reading-budget.ts";
 import type { Upload } from "../http/upload.ts";
 import type { ParsedToolDocument, ToolDocuments } from "../ports.ts";
-import { Anything, Facts, Id, named, oneOf, pageOf, pageQuery, Text, Time } from "../routing/api-schemas.ts";
+import { Anything, Facts, Id, named, oneOf, Text, Time } from "../routing/api-schemas.ts";
 import type { PageCursors } from "../routing/page-cursor.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
+import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 

@@ -6,21 +6,10 @@
 
 import type { ExecutionEdgeRow, HeadRow, IdentityEdgeRow, StepRow } from "@tessera/kernel";
 import Type, { type TSchema } from "typebox";
-import {
-  Count,
-  Facts,
-  Id,
-  idQuery,
-  named,
-  oneOf,
-  orNull,
-  pageOf,
-  pageQuery,
-  Text,
-  Time,
-} from "../routing/api-schemas.ts";
+import { Count, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage, joinPlace, splitPlace } from "../routing/list-page.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
+import { idQuery, pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { given, idIn, idsIn, limitOf, textIn, timeIn, traceIdIn, wordIn } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../routing/route-spec.ts";

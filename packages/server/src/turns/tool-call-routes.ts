@@ -10,8 +10,9 @@ import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject, type JsonObject, No
 import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
-import { Anything, closed, Facts, Id, idQuery, named, orNull, Text } from "../routing/api-schemas.ts";
+import { Anything, closed, Facts, Id, named, orNull, Text } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
+import { idQuery } from "../routing/query-schemas.ts";
 import { given } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";

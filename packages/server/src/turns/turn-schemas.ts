@@ -1,7 +1,8 @@
 // What the routes of turns take and answer.
 
 import Type from "typebox";
-import { Anything, closed, Facts, Id, named, oneOf, orNull, pageOf, Text, Time } from "../routing/api-schemas.ts";
+import { Anything, closed, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
+import { pageOf } from "../routing/query-schemas.ts";
 import { WAIT_CODES } from "./wait-reasons.ts";
 
 const Name = Type.Optional(Type.String({ minLength: 1, maxLength: 128 }));

@@ -4,8 +4,9 @@
 import Type from "typebox";
 import { TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
-import { closed, Facts, Id, idQuery, named, oneOf, Text } from "../routing/api-schemas.ts";
+import { closed, Facts, Id, named, oneOf, Text } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
+import { idQuery } from "../routing/query-schemas.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 import { WAIT_SECONDS_MAX } from "../turns/tool-call-routes.ts";
 import type { TurnWaits } from "../turns/turn-waits.ts";
