@@ -44,19 +44,20 @@ test("subjects have this form and these families", () => {
   expect(subject("agent", "worker_generic", "wakeup")).toBe("cg.v1r4.p1.c1.cmd.agent.worker_generic.wakeup");
   expect(subject("sys", "pmo", "internal.fork_join")).toBe("cg.v1r4.p1.c1.cmd.sys.pmo.internal.fork_join");
   expect(protocol.targetSubjectFor("search", "query")).toBe("cg.v1r4.{project_id}.{channel_id}.cmd.tool.search.query");
-  expect(protocol.SUBJECT_FAMILIES).toEqual({
-    agent_wakeup: "cg.*.*.*.cmd.agent.*.wakeup",
-    tool_command: "cg.*.*.*.cmd.tool.*.*",
-    pmo_command: "cg.*.*.*.cmd.sys.pmo.internal.*",
-    ui_action: "cg.*.*.*.cmd.sys.ui.action",
-    agent_step: "cg.*.*.*.evt.agent.*.step",
-    agent_task: "cg.*.*.*.evt.agent.*.task",
-    agent_state: "cg.*.*.*.evt.agent.*.state",
-    agent_inbox_progress: "cg.*.*.*.evt.agent.*.inbox_progress",
-    ui_action_ack: "cg.*.*.*.evt.sys.ui.action_ack",
-    ui_marker: "cg.*.*.*.evt.sys.ui.marker",
-    agent_chunk: "cg.*.*.*.str.agent.*.chunk",
-  });
+  const families = Object.entries(protocol.SUBJECT_FAMILIES).map(([family, pattern]) => `${family} ${pattern}`);
+  expect(`\n${families.join("\n")}\n`).toBe(`
+agent_wakeup cg.*.*.*.cmd.agent.*.wakeup
+tool_command cg.*.*.*.cmd.tool.*.*
+pmo_command cg.*.*.*.cmd.sys.pmo.internal.*
+ui_action cg.*.*.*.cmd.sys.ui.action
+agent_step cg.*.*.*.evt.agent.*.step
+agent_task cg.*.*.*.evt.agent.*.task
+agent_state cg.*.*.*.evt.agent.*.state
+agent_inbox_progress cg.*.*.*.evt.agent.*.inbox_progress
+ui_action_ack cg.*.*.*.evt.sys.ui.action_ack
+ui_marker cg.*.*.*.evt.sys.ui.marker
+agent_chunk cg.*.*.*.str.agent.*.chunk
+`);
 });
 
 test("streams and durables have these names", () => {
@@ -72,22 +73,9 @@ test("streams and durables have these names", () => {
 
 test("control fields and payload fields are these", () => {
   expect(protocol.CONTROL_FIELDS).toEqual([
-    "project_id",
-    "channel_id",
-    "channel",
-    "agent_id",
-    "agent_turn_id",
-    "turn_epoch",
-    "step_id",
-    "tool_call_id",
-    "trace_id",
-    "traceparent",
-    "tracestate",
-    "parent_agent_id",
-    "parent_agent_turn_id",
-    "parent_step_id",
-    "parent_traceparent",
-    "recursion_depth",
+    ...["project_id", "channel_id", "channel", "agent_id", "agent_turn_id", "turn_epoch", "step_id", "tool_call_id"],
+    ...["trace_id", "traceparent", "tracestate"],
+    ...["parent_agent_id", "parent_agent_turn_id", "parent_step_id", "parent_traceparent", "recursion_depth"],
   ]);
   expect(protocol.RESUME_CONTROL_FIELDS).toEqual([...protocol.CONTROL_FIELDS, "source_agent_id"]);
   expect(protocol.COMMAND_PAYLOAD_FIELDS).toEqual(["tool_call_card_id", "tool_name", "after_execution"]);
@@ -98,31 +86,15 @@ test("control fields and payload fields are these", () => {
 
 test("statuses and small lists are these", () => {
   expect(protocol.RESULT_STATUSES).toEqual(["success", "failed", "canceled", "timeout", "partial"]);
-  expect(protocol.TURN_STATUSES).toEqual([
-    "queued",
-    "dispatched",
-    "running",
-    "suspended",
-    "success",
-    "failed",
-    "canceled",
-    "timeout",
-    "partial",
-  ]);
+  expect(protocol.TURN_STATUSES.join(" ")).toBe(
+    "queued dispatched running suspended success failed canceled timeout partial",
+  );
   expect(protocol.OUTCOME_STATUSES).toEqual(["accepted", "duplicate", "busy", "rejected", "error"]);
   expect(protocol.AFTER_EXECUTIONS).toEqual(["suspend", "terminate"]);
   expect(protocol.AFTER_EXECUTION_DEFAULT).toBe("suspend");
   expect(protocol.STEP_PHASES).toEqual(["started", "planning", "executing", "completed", "failed"]);
   expect(protocol.CHUNK_TYPES).toEqual(["start", "content", "reasoning", "tool_call", "end"]);
-  expect(protocol.INBOX_MESSAGE_TYPES).toEqual([
-    "turn",
-    "tool_result",
-    "timeout",
-    "stop",
-    "ui_action",
-    "command_anchor",
-    "answer",
-  ]);
+  expect(protocol.INBOX_MESSAGE_TYPES.join(" ")).toBe("turn tool_result timeout stop ui_action command_anchor answer");
   expect(protocol.TOOL_EFFECTS).toEqual(["read", "idempotent", "once"]);
   expect(protocol.TOOL_EFFECT_DEFAULT).toBe("once");
   expect(protocol.TOOL_PLACEMENTS).toEqual(["inline", "isolated", "service", "edge"]);
@@ -141,15 +113,7 @@ test("states and moves are these", () => {
     defer: { from: ["running"], to: "dispatched" },
     exhaust: { from: ["dispatched", "running", "suspended"], to: "idle" },
   });
-  expect(protocol.INBOX_STATES).toEqual([
-    "queued",
-    "pending",
-    "processing",
-    "deferred",
-    "consumed",
-    "error",
-    "skipped",
-  ]);
+  expect(protocol.INBOX_STATES.join(" ")).toBe("queued pending processing deferred consumed error skipped");
   expect(protocol.INBOX_MOVES).toEqual({
     dispatch: { from: ["queued"], to: "pending" },
     claim: { from: ["pending", "deferred"], to: "processing" },
@@ -179,15 +143,7 @@ test("states and moves are these", () => {
     time_out: { from: ["running"], to: "timeout" },
     finish_partially: { from: ["running"], to: "partial" },
   });
-  expect(protocol.BATCH_TASK_STATES).toEqual([
-    "pending",
-    "dispatched",
-    "success",
-    "failed",
-    "canceled",
-    "timeout",
-    "partial",
-  ]);
+  expect(protocol.BATCH_TASK_STATES.join(" ")).toBe("pending dispatched success failed canceled timeout partial");
   expect(protocol.BATCH_TASK_MOVES).toEqual({
     dispatch: { from: ["pending"], to: "dispatched" },
     requeue: { from: ["dispatched"], to: "pending" },
@@ -277,25 +233,26 @@ test("limits are these", () => {
 });
 
 test("card types have these roles and contents", () => {
-  expect(protocol.CARD_TYPES).toEqual({
-    "task.instruction": { role: "user", content: ["text"] },
-    "task.result_fields": { role: "user", content: ["fields_schema"] },
-    "task.deliverable": { role: "assistant", content: ["text", "json"] },
-    "agent.thought": { role: "assistant", content: ["text"] },
-    "agent.answer": { role: "user", content: ["json"] },
-    "agent.reset": { role: "system", content: ["json"] },
-    "agent.calls": { role: "assistant", content: ["json"] },
-    "agent.error": { role: "system", content: ["json"] },
-    "tool.call": { role: "assistant", content: ["tool_call"] },
-    "tool.result": { role: "tool", content: ["tool_result"] },
-    "sys.profile": { role: "system", content: ["json"] },
-    "sys.rendered_prompt": { role: "system", content: ["text"] },
-    "sys.tools": { role: "system", content: ["json"] },
-    "sys.must_end_with_required": { role: "system", content: ["text"] },
-    "sys.judge_feedback": { role: "system", content: ["text"] },
-    "sys.message_event": { role: "system", content: ["json"] },
-    "meta.parent_pointer": { role: "system", content: ["json"] },
-  });
+  const types = Object.entries(protocol.CARD_TYPES).map(([type, { role, content }]) => `${type} ${role} ${content}`);
+  expect(`\n${types.join("\n")}\n`).toBe(`
+task.instruction user text
+task.result_fields user fields_schema
+task.deliverable assistant text,json
+agent.thought assistant text
+agent.answer user json
+agent.reset system json
+agent.calls assistant json
+agent.error system json
+tool.call assistant tool_call
+tool.result tool tool_result
+sys.profile system json
+sys.rendered_prompt system text
+sys.tools system json
+sys.must_end_with_required system text
+sys.judge_feedback system text
+sys.message_event system json
+meta.parent_pointer system json
+`);
 });
 
 // code class http retry

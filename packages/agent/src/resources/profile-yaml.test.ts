@@ -95,16 +95,16 @@ memory: { characters: 5000 }
   });
 
   it.each([
-    ["{model: gpt-4o}", "openai", "gpt-4o"],
-    ["{model: openai/gpt-4o}", "openai", "gpt-4o"],
-    ["{model: anthropic/claude-x}", "anthropic", "claude-x"],
-    ["{model: claude-x}", "anthropic", "claude-x"],
-    ["{model: gemini-2}", "google", "gemini-2"],
-    ["{model: constructor/x}", "openai", "constructor/x"],
-    ["{provider: google, model: gemini/x}", "google", "gemini/x"],
-    ["{provider: scripted, options: {rules: [{reply: {text: a}}]}}", "scripted", "scripted"],
-  ])("names the provider of %s", (config, provider, model) => {
-    expect(modelOf(config)).toMatchObject({ provider, model });
+    ["{model: gpt-4o}", { provider: "openai", model: "gpt-4o" }],
+    ["{model: openai/gpt-4o}", { provider: "openai", model: "gpt-4o" }],
+    ["{model: anthropic/claude-x}", { provider: "anthropic", model: "claude-x" }],
+    ["{model: claude-x}", { provider: "anthropic", model: "claude-x" }],
+    ["{model: gemini-2}", { provider: "google", model: "gemini-2" }],
+    ["{model: constructor/x}", { provider: "openai", model: "constructor/x" }],
+    ["{provider: google, model: gemini/x}", { provider: "google", model: "gemini/x" }],
+    ["{provider: scripted, options: {rules: [{reply: {text: a}}]}}", { provider: "scripted", model: "scripted" }],
+  ])("names the provider of %s", (config, named) => {
+    expect(modelOf(config)).toMatchObject(named);
   });
 
   it("may name an address and the variable of a key only where the operator lets it", () => {

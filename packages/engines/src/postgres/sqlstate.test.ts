@@ -2,27 +2,17 @@ import { DatabaseError } from "@tessera/kernel/ports";
 import { expect, test } from "vitest";
 import { isStalePlan, kindOfSqlstate, toDatabaseError } from "./sqlstate.ts";
 
-test.each([
-  ["08000", "connection_lost"],
-  ["08003", "connection_lost"],
-  ["08006", "connection_lost"],
-  ["08P01", "statement"],
-  ["25P03", "connection_lost"],
-  ["57P01", "connection_lost"],
-  ["57P02", "connection_lost"],
-  ["57P03", "unavailable"],
-  ["53300", "unavailable"],
-  ["40001", "retryable"],
-  ["40P01", "retryable"],
-  ["55P03", "locked"],
-  ["53100", "exhausted"],
-  ["53200", "exhausted"],
-  ["42501", "forbidden"],
-  ["28P01", "forbidden"],
-  ["23505", "statement"],
-  ["57014", "statement"],
-  ["P0001", "statement"],
-])("SQLSTATE %s is %s", (sqlstate, kind) => {
+test.each(
+  [
+    { kind: "connection_lost", states: ["08000", "08003", "08006", "25P03", "57P01", "57P02"] },
+    { kind: "statement", states: ["08P01", "23505", "57014", "P0001"] },
+    { kind: "unavailable", states: ["57P03", "53300"] },
+    { kind: "retryable", states: ["40001", "40P01"] },
+    { kind: "locked", states: ["55P03"] },
+    { kind: "exhausted", states: ["53100", "53200"] },
+    { kind: "forbidden", states: ["42501", "28P01"] },
+  ].flatMap(({ kind, states }) => states.map((sqlstate) => ({ kind, sqlstate }))),
+)("SQLSTATE $sqlstate is $kind", ({ sqlstate, kind }) => {
   expect(kindOfSqlstate(sqlstate)).toBe(kind);
 });
 

@@ -122,29 +122,18 @@ describe("a message", () => {
 });
 
 test("a thrown error becomes a failed result, flat for models and nested for programs", () => {
+  const error = {
+    code: "not_found",
+    message: "no such page",
+    source: "tool",
+    detail: { page: 7 },
+    retryable: false,
+    http_status: 404,
+  };
   expect(buildErrorResultFromException(new NotFound("no such page", { details: { page: 7 } }))).toEqual({
     status: "failed",
-    result: {
-      error_code: "not_found",
-      error_message: "no such page",
-      error: {
-        code: "not_found",
-        message: "no such page",
-        source: "tool",
-        detail: { page: 7 },
-        retryable: false,
-        http_status: 404,
-      },
-      error_detail: { page: 7 },
-    },
-    error: {
-      code: "not_found",
-      message: "no such page",
-      source: "tool",
-      detail: { page: 7 },
-      retryable: false,
-      http_status: 404,
-    },
+    result: { error_code: "not_found", error_message: "no such page", error, error_detail: { page: 7 } },
+    error,
   });
   expect(buildErrorResultFromException("x").error.code).toBe("internal_error");
 });

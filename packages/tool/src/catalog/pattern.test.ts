@@ -14,18 +14,17 @@ function refusalOf(source: string): string {
 
 describe("a pattern", () => {
   it.each([
-    ["^[a-z0-9]+(?:-[a-z0-9]+)*$", "a-b-c", "a--b"],
-    ["^\\d{4}-\\d{2}-\\d{2}$", "2026-11-15", "2026-1-15"],
-    ["^[\\w.+-]+@[\\w-]+\\.[a-z]{2,}$", "a.b@example.org", "a.b@example"],
-    ["^(?<year>\\d+)$", "1999", "x"],
-    ["^\\u0041\\x42$", "AB", "ab"],
-    ["^(?:a|b(?:c|d)?)$", "bd", "be"],
-    ["^[^\\]]+$", "a[b", "]"],
-    ["a{,3}", "a{,3}", "aaa"],
-  ])("%s matches as JavaScript would", (source, yes, no) => {
-    const pattern = compilePattern(source);
+    [/^[a-z0-9]+(?:-[a-z0-9]+)*$/, "a-b-c", "a--b"],
+    [/^\d{4}-\d{2}-\d{2}$/, "2026-11-15", "2026-1-15"],
+    [/^[\w.+-]+@[\w-]+\.[a-z]{2,}$/, "a.b@example.org", "a.b@example"],
+    [/^(?<year>\d+)$/, "1999", "x"],
+    [/^\u0041\x42$/, "AB", "ab"],
+    [/^(?:a|b(?:c|d)?)$/, "bd", "be"],
+    [/^[^\]]+$/, "a[b", "]"],
+    [/a{,3}/, "a{,3}", "aaa"],
+  ])("%s matches as JavaScript would", (native, yes, no) => {
+    const pattern = compilePattern(native.source);
     expect([pattern.test(yes), pattern.test(no)]).toEqual([true, false]);
-    const native = new RegExp(source);
     expect([native.test(yes), native.test(no)]).toEqual([true, false]);
   });
 

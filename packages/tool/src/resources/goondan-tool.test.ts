@@ -156,13 +156,13 @@ exports:
 
 describe("where a tool runs by default", () => {
   it.each([
-    ["bundle", "entry: a.ts\nexports: [{name: a}]", "isolated"],
-    ["bundle", "exports: [{name: a}]", "service"],
-    ["bundle", "entry: a.ts\noptions: {placement: inline}\nexports: [{name: a}]", "inline"],
-    ["upload", "entry: a.ts\nexports: [{name: a}]", "service"],
-    ["upload", "placement: edge\nexports: [{name: a}]", "edge"],
-  ] as const)("%s: %j → %s", (source, yaml, placement) => {
-    expect(read(spec(yaml), source).tools[0]?.definition.options.placement).toBe(placement);
+    { source: "bundle", yaml: "entry: a.ts\n", placement: "isolated" },
+    { source: "bundle", yaml: "", placement: "service" },
+    { source: "bundle", yaml: "entry: a.ts\noptions: {placement: inline}\n", placement: "inline" },
+    { source: "upload", yaml: "entry: a.ts\n", placement: "service" },
+    { source: "upload", yaml: "placement: edge\n", placement: "edge" },
+  ] as const)("$source: $yaml → $placement", ({ source, yaml, placement }) => {
+    expect(read(spec(`${yaml}exports: [{name: a}]`), source).tools[0]?.definition.options.placement).toBe(placement);
   });
 });
 
