@@ -46,8 +46,7 @@ export type BundleParts = Pick<AgentWorkerOptions, "runner" | "isHosted" | "exte
 const CONCURRENCY_DEFAULT = 16;
 const GRACE_DEFAULT_MS = 10_000;
 const IN_FLIGHT_MAX = 256;
-const STORE_AWAY_MS = 1_000;
-const STORE_AWAY_MAX_MS = 60_000;
+const STORE_AWAY_MS = { min: 1_000, max: 60_000 };
 
 export async function startAgentWorker(options: AgentWorkerOptions): Promise<AgentWorker> {
   const { bus, kernel, clock, onWarning = () => undefined } = options;
@@ -120,7 +119,7 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
         reclaim = true;
         state.isDirty = true;
         failures += 1;
-        const pauseMs = Math.min(STORE_AWAY_MS * 2 ** (failures - 1), STORE_AWAY_MAX_MS);
+        const pauseMs = Math.min(STORE_AWAY_MS.min * 2 ** (failures - 1), STORE_AWAY_MS.max);
         await new Promise<void>((resolve) => void clock.after(pauseMs, resolve));
       }
     }

@@ -32,11 +32,9 @@ export interface AskProviderOptions {
 }
 
 const ATTEMPTS_MAX = 3;
-const BACKOFF_MS_MIN = 2_000;
-const BACKOFF_MS_MAX = 10_000;
+const BACKOFF_MS = { min: 2_000, max: 10_000 };
 /** A server that says when to come back is believed within these bounds. */
-const RETRY_AFTER_MS_MIN = 1_000;
-const RETRY_AFTER_MS_MAX = 60_000;
+const RETRY_AFTER_MS = { min: 1_000, max: 60_000 };
 
 export async function askProvider(
   call: ModelCall,
@@ -160,8 +158,8 @@ function answerOf(call: ModelCall, settings: CallSettings, answer: ReadAnswer): 
 
 /** 2 s, 4 s, … 10 s, unless the server says when to come back. */
 function backoffMs(attempt: number, retryAfterMs: number | undefined): number {
-  if (retryAfterMs !== undefined) return Math.min(Math.max(retryAfterMs, RETRY_AFTER_MS_MIN), RETRY_AFTER_MS_MAX);
-  return Math.min(BACKOFF_MS_MIN * 2 ** (attempt - 1), BACKOFF_MS_MAX);
+  if (retryAfterMs !== undefined) return Math.min(Math.max(retryAfterMs, RETRY_AFTER_MS.min), RETRY_AFTER_MS.max);
+  return Math.min(BACKOFF_MS.min * 2 ** (attempt - 1), BACKOFF_MS.max);
 }
 
 function modelFailed(call: ModelCall, failure: ModelFailure, attempts: number): TesseraError {

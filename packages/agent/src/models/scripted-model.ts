@@ -23,9 +23,7 @@ const MATCHED_CHARS_MAX = 16_384;
 const CHUNK_CHARS_MIN = 12;
 /** A long text comes in bigger pieces: chunks are messages on the bus. */
 const TEXT_CHUNKS_MAX = 256;
-const MESSAGE_CHARS_SHOWN = 300;
-const RESULT_CHARS_SHOWN = 300;
-const RULES_SHOWN_MAX = 12;
+const SHOWN_MAX = { messageChars: 300, resultChars: 300, rules: 12 };
 /** Good enough to see usage and cost without a tokenizer. */
 const CHARS_PER_TOKEN = 4;
 
@@ -102,7 +100,7 @@ function fill(reply: ScriptedReply, index: number, call: ModelCall, transcript: 
 function lastResult({ result }: TranscriptView): string {
   if (result === undefined) return ": no tool has answered";
   const text = JSON.stringify(result);
-  return `: the last result is ${text.slice(0, RESULT_CHARS_SHOWN)}${text.length > RESULT_CHARS_SHOWN ? "…" : ""}`;
+  return `: the last result is ${text.slice(0, SHOWN_MAX.resultChars)}${text.length > SHOWN_MAX.resultChars ? "…" : ""}`;
 }
 
 /** Text in pieces that end at white space, then one chunk for each call. */
@@ -143,10 +141,10 @@ function tokens(chars: number): number {
 
 function unanswered(call: ModelCall, transcript: TranscriptView, rules: readonly ScriptedRule[]): TesseraError {
   const from = transcript.lastTool === undefined ? "user" : `tool ${transcript.lastTool}`;
-  const shown = transcript.lastText.slice(0, MESSAGE_CHARS_SHOWN);
+  const shown = transcript.lastText.slice(0, SHOWN_MAX.messageChars);
   const cut = transcript.lastText.length > shown.length ? "…" : "";
-  const list = rules.slice(0, RULES_SHOWN_MAX).map((rule, index) => `rules[${index}] ${describe(rule.when)}`);
-  const more = rules.length > RULES_SHOWN_MAX ? `; and ${rules.length - RULES_SHOWN_MAX} more` : "";
+  const list = rules.slice(0, SHOWN_MAX.rules).map((rule, index) => `rules[${index}] ${describe(rule.when)}`);
+  const more = rules.length > SHOWN_MAX.rules ? `; and ${rules.length - SHOWN_MAX.rules} more` : "";
   return mistaken(
     call,
     `has no rule for agent ${call.agentName}, step ${call.step}, ${from} message ${JSON.stringify(shown + cut)}. ` +

@@ -23,10 +23,8 @@ export const DELIVER_MAX = 3;
 export const THROW_DELAYS_MS: readonly number[] = [50, 500];
 /** Deliveries started before the event loop gets a turn. */
 const DELIVERIES_PER_TURN_MAX = 1_024;
-/** Subjects whose receivers are remembered. */
-const ROUTES_MAX = 10_000;
-/** Durables without a member that are still remembered; the longest absent one is forgotten first. */
-const ABSENT_DURABLES_MAX = 256;
+/** Subjects whose receivers are remembered, and durables without a member: the longest absent one is forgotten first. */
+const REMEMBERED_MAX = { routes: 10_000, absentDurables: 256 };
 /** Redeliveries that wait for their pause. */
 const DELAYED_MAX = 10_000;
 
@@ -101,7 +99,7 @@ export class Dispatcher {
     if (known !== undefined) return known;
     readSubject(subject);
     const route = [...this.#groups].filter((group) => matchesPattern(subject, group.pattern));
-    if (this.#routes.size >= ROUTES_MAX) this.#routes.clear();
+    if (this.#routes.size >= REMEMBERED_MAX.routes) this.#routes.clear();
     this.#routes.set(subject, route);
     return route;
   }
@@ -146,7 +144,7 @@ export class Dispatcher {
     this.#durables.set(group.name, group);
     const absent = [...this.#durables.values()].filter((each) => each.members.length === 0);
     const oldest = absent[0];
-    if (oldest !== undefined && absent.length > ABSENT_DURABLES_MAX) this.#forget(oldest);
+    if (oldest !== undefined && absent.length > REMEMBERED_MAX.absentDurables) this.#forget(oldest);
   }
 
   #enqueue(group: Group, envelope: Envelope): void {

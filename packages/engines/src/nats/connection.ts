@@ -21,9 +21,7 @@ import type { Warnings } from "../delivery/warnings.ts";
 import { greetingServers, hostOf } from "./greeting.ts";
 import { natsVersionAdvice } from "./version-advice.ts";
 
-const CONNECT_TIMEOUT_MS = 5_000;
-const PING_INTERVAL_MS = 5_000;
-const PINGS_UNANSWERED_MAX = 2;
+const CONNECTION = { timeoutMs: 5_000, pingIntervalMs: 5_000, pingsUnansweredMax: 2 };
 
 export interface ConnectionOptions {
   readonly servers: string | readonly string[];
@@ -95,7 +93,7 @@ export class Connection {
 
   /** Resolves when a connection has come and gone, rejects when none came. */
   async #connectOnce(onFirstAttempt: () => void): Promise<void> {
-    const servers = await greetingServers(this.#servers, CONNECT_TIMEOUT_MS, this.#closing.signal); // C4
+    const servers = await greetingServers(this.#servers, CONNECTION.timeoutMs, this.#closing.signal); // C4
     const nc = await connect(connectOptions({ ...this.#options, servers }));
     const closed = nc.closed();
     if (this.#closing.signal.aborted) return nc.close();
@@ -150,9 +148,9 @@ function connectOptions({ servers, warnsOfVersion: _, ...rest }: ConnectionOptio
     ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
     servers: typeof servers === "string" ? servers : [...servers],
     reconnect: false,
-    timeout: CONNECT_TIMEOUT_MS,
-    pingInterval: PING_INTERVAL_MS,
-    maxPingOut: PINGS_UNANSWERED_MAX,
+    timeout: CONNECTION.timeoutMs,
+    pingInterval: CONNECTION.pingIntervalMs,
+    maxPingOut: CONNECTION.pingsUnansweredMax,
     noAsyncTraces: true,
   };
 }

@@ -35,8 +35,7 @@ import type { DurableOwner } from "./durable-owner.ts";
 const STREAM_MESSAGES_MAX = 10_000_000;
 /** Unanswered deliveries over all members of a durable. Each member bounds its own by what it pulls, so this only has to
  *  be more than all of them together: the smaller of both would let one slow member stop the others. */
-const MEMBERS_ASSUMED = 64;
-const ACK_PENDING_MIN = 1_000;
+const ACK_PENDING = { min: 1_000, membersAssumed: 64 };
 /** A durable of a name of its own is litter sooner: the next process of its store may find the published name free. */
 const OWN_NAME_INACTIVE_MS = 600_000;
 const HASH_CHARS = 24;
@@ -182,7 +181,7 @@ function durableConfig(spec: DurableSpec): Partial<ConsumerConfig> {
     ack_wait: nanos(ACK_WAIT_MS),
     max_deliver: DELIVER_MAX,
     filter_subject: spec.pattern,
-    max_ack_pending: Math.max(ACK_PENDING_MIN, spec.inFlightMax * MEMBERS_ASSUMED),
+    max_ack_pending: Math.max(ACK_PENDING.min, spec.inFlightMax * ACK_PENDING.membersAssumed),
     // Once the stream has forgotten everything the durable waited for, the durable itself is litter.
     inactive_threshold: nanos(isPublished ? spec.stream.max_age_ms : OWN_NAME_INACTIVE_MS),
     ...(spec.startSequence > 1

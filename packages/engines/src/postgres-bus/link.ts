@@ -8,9 +8,7 @@ import pg from "pg";
 import { pause, pauseMs } from "../delivery/backoff.ts";
 import type { Warnings } from "../delivery/warnings.ts";
 
-const CONNECT_TIMEOUT_MS = 5_000;
-const PROBE_INTERVAL_MS = 10_000;
-const QUERY_TIMEOUT_MS = 10_000;
+const LINK_MS = { connect: 5_000, query: 10_000, betweenProbes: 10_000 };
 
 export interface LinkOptions {
   readonly url: string;
@@ -78,8 +76,8 @@ export class Link {
       connectionString: url,
       application_name: name,
       keepAlive: true,
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
+      connectionTimeoutMillis: LINK_MS.connect,
+      query_timeout: LINK_MS.query,
     });
     const lost = new Promise<string>((resolve) => {
       client.on("error", (error) => resolve(error.message));
@@ -108,7 +106,7 @@ export class Link {
   /** Resolves with a reason when the server does not answer any more (K3). */
   async #probe(client: pg.Client, signal: AbortSignal): Promise<string> {
     for (;;) {
-      await pause(PROBE_INTERVAL_MS, signal);
+      await pause(LINK_MS.betweenProbes, signal);
       if (signal.aborted) return "closing";
       try {
         await client.query("select 1");

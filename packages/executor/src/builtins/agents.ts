@@ -20,11 +20,8 @@ import {
 import { resolveInside } from "./workdir-path.ts";
 
 const ERROR_MESSAGE_LIMIT = 1_500;
-const TIMEOUT_MS_DEFAULT = 60_000;
-const TIMEOUT_MS_MAX = 600_000;
-/** The argument decides; the call's own limit stands behind it. */
-const CALL_TIMEOUT_MS = TIMEOUT_MS_MAX + 10_000;
-const SHORT_TIMEOUT_MS = 30_000;
+/** Of a request the argument decides; the call's own limit stands behind it. */
+const TIMEOUT_MS = { default: 60_000, max: 600_000, call: 610_000, short: 30_000 };
 const DERIVED_DIGITS = 12;
 
 const target = { type: "string", minLength: 1, maxLength: 128, description: "The agent's name" } as const;
@@ -44,7 +41,7 @@ const request = defineTool({
   description:
     "Sends a message to another agent and waits for its answer, or with async lets it come later as a message.",
   effect: "idempotent", // A1
-  timeoutMs: CALL_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS.call,
   parameters: {
     type: "object",
     additionalProperties: false,
@@ -52,7 +49,7 @@ const request = defineTool({
     properties: {
       ...event,
       eventType: { ...eventType, default: "agent.request" },
-      timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS_MAX, default: TIMEOUT_MS_DEFAULT },
+      timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS.max, default: TIMEOUT_MS.default },
       async: { type: "boolean", default: false },
     },
   },
@@ -76,7 +73,7 @@ const send = defineTool({
   name: "agents__send",
   description: "Sends a message to another agent and does not wait for an answer.",
   effect: "idempotent", // A1
-  timeoutMs: SHORT_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS.short,
   parameters: {
     type: "object",
     additionalProperties: false,
@@ -94,7 +91,7 @@ const spawn = defineTool({
   name: "agents__spawn",
   description: "Makes an instance of another agent that then can be sent messages.",
   effect: "idempotent", // A2
-  timeoutMs: SHORT_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS.short,
   parameters: {
     type: "object",
     additionalProperties: false,
@@ -123,7 +120,7 @@ const list = defineTool({
   name: "agents__list",
   description: "The agent instances that this one spawned; with includeAll those of others as well.",
   effect: "read",
-  timeoutMs: SHORT_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS.short,
   parameters: {
     type: "object",
     additionalProperties: false,
@@ -140,7 +137,7 @@ const catalog = defineTool({
   name: "agents__catalog",
   description: "The agents that exist here, and those that this one may call.",
   effect: "read",
-  timeoutMs: SHORT_TIMEOUT_MS,
+  timeoutMs: TIMEOUT_MS.short,
   parameters: { type: "object", additionalProperties: false, properties: {} },
   handler: async (ctx) => {
     const found = await runtimeOf(ctx).catalog();

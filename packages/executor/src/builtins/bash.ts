@@ -25,18 +25,16 @@ import { planSpawn } from "../shell/sandbox.ts";
 import { openDirectory, openFile, pathOf, resolveInside } from "./workdir-path.ts";
 
 const ERROR_MESSAGE_LIMIT = 1_200;
-const TIMEOUT_MS_DEFAULT = 30_000;
-const TIMEOUT_MS_MAX = 600_000;
+const TIMEOUT_MS = { default: 30_000, max: 600_000 };
 /** The argument decides; the call's own limit stands behind it, with time to kill and to drain. */
-const CALL_TIMEOUT_MS = TIMEOUT_MS_MAX + 10_000;
+const CALL_TIMEOUT_MS = TIMEOUT_MS.max + 10_000;
 const ENV_MAX = 64;
-const COMMAND_CHARS_MAX = 65_536;
-const COMMAND_CHARS_SHOWN = 8_192;
+const COMMAND_CHARS = { max: 65_536, shown: 8_192 };
 
 const FORBIDDEN_VARIABLE =
   /^(LD_.*|DYLD_.*|BASH_.*|ENV|IFS|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|GLIBC_TUNABLES|GCONV_PATH|GETCONF_DIR|LOCPATH|NLSPATH|MALLOC_.*|HOSTALIASES|LOCALDOMAIN|RES_OPTIONS|RESOLV_HOST_CONF|TZDIR)$/;
 
-const timeoutMs = { type: "integer", minimum: 1, maximum: TIMEOUT_MS_MAX, default: TIMEOUT_MS_DEFAULT } as const;
+const timeoutMs = { type: "integer", minimum: 1, maximum: TIMEOUT_MS.max, default: TIMEOUT_MS.default } as const;
 const env = {
   type: "object",
   maxProperties: ENV_MAX,
@@ -85,14 +83,14 @@ export function bashTools(options: BashOptions, clock: Clock): readonly Register
       additionalProperties: false,
       required: ["command"],
       properties: {
-        command: { type: "string", minLength: 1, maxLength: COMMAND_CHARS_MAX },
+        command: { type: "string", minLength: 1, maxLength: COMMAND_CHARS.max },
         cwd: { type: "string", description: "Relative to the working directory", default: "." },
         timeoutMs,
         env,
       },
     },
     handler: async (ctx, input) => ({
-      command: input.command.slice(0, COMMAND_CHARS_SHOWN),
+      command: input.command.slice(0, COMMAND_CHARS.shown),
       ...(await run(ctx, { ...input, argv: ["/bin/sh", "-c", noNul(input.command, "command")] })), // B3
     }),
   });

@@ -26,11 +26,9 @@ import {
 
 const ERROR_MESSAGE_LIMIT = 2_000;
 const TIMEOUT_MS = 30_000;
-const READ_BYTES_DEFAULT = 100_000;
-/** What a result card can hold with room for escapes. */
-const READ_BYTES_MAX = 800_000;
-const LIST_ENTRIES_MAX = 2_000;
-const LIST_DEPTH_MAX = 32;
+/** At most what a result card can hold with room for escapes. */
+const READ_BYTES = { default: 100_000, max: 800_000 };
+const LIST_MAX = { entries: 2_000, depth: 32 };
 
 const path = { type: "string", description: "Relative to the working directory" } as const;
 const common = { errorMessageLimit: ERROR_MESSAGE_LIMIT, timeoutMs: TIMEOUT_MS, placement: "inline" } as const;
@@ -46,7 +44,7 @@ const read = defineTool({
     required: ["path"],
     properties: {
       path,
-      maxBytes: { type: "integer", minimum: 1, maximum: READ_BYTES_MAX, default: READ_BYTES_DEFAULT },
+      maxBytes: { type: "integer", minimum: 1, maximum: READ_BYTES.max, default: READ_BYTES.default },
     },
   },
   handler: async (ctx, input) => {
@@ -93,7 +91,7 @@ const write = defineTool({
 const list = defineTool({
   ...common,
   name: "file-system__list",
-  description: `Lists a directory of the working directory, at most ${LIST_ENTRIES_MAX} entries, in the order of their paths. Links are left out.`,
+  description: `Lists a directory of the working directory, at most ${LIST_MAX.entries} entries, in the order of their paths. Links are left out.`,
   effect: "read",
   parameters: {
     type: "object",
@@ -114,11 +112,11 @@ const list = defineTool({
       const place = waiting.shift() as InsidePath;
       ctx.signal.throwIfAborted();
       for (const entry of await entriesOf(place, place === top)) {
-        truncated = entries.length === LIST_ENTRIES_MAX;
+        truncated = entries.length === LIST_MAX.entries;
         if (truncated) break;
         const isDirectory = entry.type === "dir";
         if (isDirectory ? input.includeDirs : input.includeFiles) entries.push(entry.shown);
-        if (isDirectory && input.recursive && entry.place.names.length - top.names.length < LIST_DEPTH_MAX) {
+        if (isDirectory && input.recursive && entry.place.names.length - top.names.length < LIST_MAX.depth) {
           waiting.push(entry.place);
         }
       }
@@ -186,7 +184,7 @@ async function entriesOf(place: InsidePath, isTop: boolean): Promise<Entry[]> {
   try {
     const entries: Entry[] = [];
     const names = (await readdir(childPath(directory, pathOf(place), "."))).sort();
-    for (const name of names.slice(0, LIST_ENTRIES_MAX + 1)) {
+    for (const name of names.slice(0, LIST_MAX.entries + 1)) {
       const found = await lstat(childPath(directory, pathOf(place), name)).catch(() => null);
       if (found === null) continue;
       if (!found.isDirectory() && !found.isFile()) continue; // F4

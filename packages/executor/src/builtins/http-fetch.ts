@@ -21,21 +21,19 @@ export interface HttpFetchOptions extends Partial<UrlPolicy> {
 }
 
 const ERROR_MESSAGE_LIMIT = 1_000;
-const TIMEOUT_MS_DEFAULT = 30_000;
-const TIMEOUT_MS_MAX = 120_000;
+const TIMEOUT_MS = { default: 30_000, max: 120_000 };
 /** The argument decides; the call's own limit stands behind it. */
-const CALL_TIMEOUT_MS = TIMEOUT_MS_MAX + 10_000;
-const BYTES_DEFAULT = 500_000;
-/** What a result card can hold with room for escapes and headers. */
-const BYTES_MAX = 700_000;
+const CALL_TIMEOUT_MS = TIMEOUT_MS.max + 10_000;
+/** At most what a result card can hold with room for escapes and headers. */
+const BYTES = { default: 500_000, max: 700_000 };
 const REDIRECTS_MAX = 3;
 const USER_AGENT = "tessera-http-fetch";
 
 const request = {
   url: { type: "string", minLength: 1, maxLength: 8_192, description: "An absolute https URL of a public host" },
   headers: { type: "object", additionalProperties: { type: ["string", "number", "boolean"] }, default: {} },
-  timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS_MAX, default: TIMEOUT_MS_DEFAULT },
-  maxBytes: { type: "integer", minimum: 1, maximum: BYTES_MAX, default: BYTES_DEFAULT },
+  timeoutMs: { type: "integer", minimum: 1, maximum: TIMEOUT_MS.max, default: TIMEOUT_MS.default },
+  maxBytes: { type: "integer", minimum: 1, maximum: BYTES.max, default: BYTES.default },
 } as const;
 const common = { errorMessageLimit: ERROR_MESSAGE_LIMIT, timeoutMs: CALL_TIMEOUT_MS, placement: "inline" } as const;
 

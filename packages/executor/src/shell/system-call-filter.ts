@@ -20,9 +20,7 @@ const JUMP_AT_LEAST = 0x35;
 const JUMP_BITS = 0x45;
 const RETURN = 0x06;
 
-const NUMBER_AT = 0;
-const ARCHITECTURE_AT = 4;
-const FIRST_ARGUMENT_AT = 16;
+const AT = { number: 0, architecture: 4, firstArgument: 16 };
 const CLONE_NEWUSER = 0x10000000;
 /** x86-64 only: numbers from here on are the x32 variant's. */
 const X32 = 0x40000000;
@@ -70,10 +68,10 @@ export function systemCallFilter(architecture: string = process.arch): Uint8Arra
   const known = ARCHITECTURES[architecture];
   if (known === undefined) return null;
   const program: Instruction[] = [
-    [LOAD, 0, 0, ARCHITECTURE_AT],
+    [LOAD, 0, 0, AT.architecture],
     [JUMP_EQUAL, 1, 0, known.audit],
     [RETURN, 0, 0, ERRNO | ENOSYS], // F3
-    [LOAD, 0, 0, NUMBER_AT],
+    [LOAD, 0, 0, AT.number],
     [JUMP_AT_LEAST, 0, 1, X32],
     [RETURN, 0, 0, ERRNO | ENOSYS], // F3
   ];
@@ -83,7 +81,7 @@ export function systemCallFilter(architecture: string = process.arch): Uint8Arra
   for (const number of known.namespaces) {
     program.push(
       [JUMP_EQUAL, 0, 4, number],
-      [LOAD, 0, 0, FIRST_ARGUMENT_AT],
+      [LOAD, 0, 0, AT.firstArgument],
       [JUMP_BITS, 0, 1, CLONE_NEWUSER],
       [RETURN, 0, 0, ERRNO | EPERM], // F1
       [RETURN, 0, 0, ALLOW],

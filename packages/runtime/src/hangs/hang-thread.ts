@@ -29,9 +29,7 @@ import {
   TRACKED,
 } from "./shared.ts";
 
-const LOOK_MS = 3_000;
-const NOTE_MS = 5_000;
-const EXIT_MS = 5_000;
+const WAIT_MS = { look: 3_000, note: 5_000, exit: 5_000 };
 const PLACE_CHARS_MAX = 300;
 const STDERR = 2;
 
@@ -72,18 +70,18 @@ async function endUnlessBack(silentMs: number): Promise<void> {
   try {
     const session = new Session();
     session.connectToMainThread();
-    const seen = await Promise.race([look(session), pause(LOOK_MS).then(() => null)]); // W2
+    const seen = await Promise.race([look(session), pause(WAIT_MS.look).then(() => null)]); // W2
     if (Atomics.load(shared, BEATS) !== beats) {
       session.disconnect();
       isEnding = false;
       return;
     }
     const note = noteOf(seen);
-    await Promise.race([tell(silentMs, note, seen), pause(NOTE_MS)]); // W3
+    await Promise.race([tell(silentMs, note, seen), pause(WAIT_MS.note)]); // W3
     // Where the loop can be interrupted the process ends with a code of its own. What Node has to say about that goes nowhere.
     const end = `process.getBuiltinModule("node:fs").closeSync(2); process.reallyExit(${EXIT_HUNG})`;
     session.post("Runtime.evaluate", { expression: end });
-    await pause(EXIT_MS);
+    await pause(WAIT_MS.exit);
   } finally {
     if (isEnding) process.kill(process.pid, "SIGKILL"); // W4
   }

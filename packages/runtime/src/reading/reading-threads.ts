@@ -2,9 +2,8 @@
 // up its own project's uploads and nothing else.
 //
 //   R1. THREADS_MAX at most, begun when they are needed. One project has one thread at a time, so two projects cannot be
-//       kept waiting by a third, and QUEUED_PER_PROJECT_MAX documents that wait; one more is refused with `rate_limited`.
-//   R2. A document has READING_MS_MAX and READING_MIB_MAX; one that takes more is refused with `bad_request`, and its
-//       thread ends.
+//       kept waiting by a third, and QUEUED_MAX.perProject documents that wait; one more is refused with `rate_limited`.
+//   R2. A document has what READING_MAX says; one that takes more is refused with `bad_request`, and its thread ends.
 //   R3. What comes back is plain data: definitions, or the code, message and details of a refusal.
 
 import { extname } from "node:path";
@@ -15,11 +14,9 @@ import { type ErrorCode, errorOf, TesseraError } from "@tessera/protocol";
 import type { ToolUpload, ToolUploadOptions } from "@tessera/tool/resources";
 
 const THREADS_MAX = 2;
-const QUEUED_MAX = 64;
-const QUEUED_PER_PROJECT_MAX = 8;
+const QUEUED_MAX = { all: 64, perProject: 8 };
 /** Many times what the largest document takes on a machine that is busy with other things. */
-const READING_MS_MAX = 20_000;
-const READING_MIB_MAX = 256;
+const READING_MAX = { ms: 20_000, mib: 256 };
 
 interface Readings {
   readonly tools: { readonly options: ToolUploadOptions; readonly value: ToolUpload };
@@ -79,13 +76,13 @@ export function openReadingThreads(clock: Clock): ReadingThreads {
   function startThread(): Thread {
     const worker = new Worker(new URL(`./reading-thread${extname(import.meta.url)}`, import.meta.url), {
       env: {}, // nothing of it is a document's business
-      resourceLimits: { maxOldGenerationSizeMb: READING_MIB_MAX },
+      resourceLimits: { maxOldGenerationSizeMb: READING_MAX.mib },
     });
     worker.unref();
     const thread: Thread = { worker, current: null, timer: null };
     worker.on("message", (message: "began" | ReadingAnswer) => {
       if (message === "began")
-        thread.timer = clock.after(READING_MS_MAX, () => void end(thread, tooCostly())); // R2
+        thread.timer = clock.after(READING_MAX.ms, () => void end(thread, tooCostly())); // R2
       else finish(thread, message);
     });
     worker.on("error", (error) => {
@@ -132,7 +129,7 @@ export function openReadingThreads(clock: Clock): ReadingThreads {
     read: (job, { projectId, onCost = () => undefined }) =>
       new Promise((resolve, reject) => {
         const waiting = queue.filter((queued) => queued.projectId === projectId).length;
-        if (isClosed || queue.length >= QUEUED_MAX || waiting >= QUEUED_PER_PROJECT_MAX) {
+        if (isClosed || queue.length >= QUEUED_MAX.all || waiting >= QUEUED_MAX.perProject) {
           reject(isClosed ? errorOf("shutting_down", "this server is stopping") : tooMany());
           return;
         }
@@ -141,7 +138,7 @@ export function openReadingThreads(clock: Clock): ReadingThreads {
           projectId,
           end(answer) {
             if (answer instanceof Error) {
-              if (TesseraError.is(answer) && answer.code === "bad_request") onCost(READING_MS_MAX);
+              if (TesseraError.is(answer) && answer.code === "bad_request") onCost(READING_MAX.ms);
               reject(answer);
               return;
             }

@@ -49,8 +49,7 @@ const POLL_MS = 500;
 const IDLE_LOOK_MS = 2_000;
 const LOOK_SHARE = 50;
 const FAILED_AGAIN_MS = 2_000;
-const FILES_MAX = 20_000;
-const DEPTH_MAX = 24;
+const TREE_MAX = { files: 20_000, depth: 24 };
 const AT_ONCE = 64;
 const HASHED_BYTES_MAX = 4 * 1_024 * 1_024;
 
@@ -83,9 +82,9 @@ export async function watchFiles(options: WatchOptions): Promise<FileWatch> {
   /** Answers whether anything is other than at the look before. */
   async function look(): Promise<boolean> {
     const { files, directories } = await listFiles(root, not);
-    if (files.length >= FILES_MAX && !isFull) {
+    if (files.length >= TREE_MAX.files && !isFull) {
       isFull = true;
-      onWarning(`there are more than ${FILES_MAX} files below ${root}; changes of the others are not noticed`);
+      onWarning(`there are more than ${TREE_MAX.files} files below ${root}; changes of the others are not noticed`);
     }
     const elsewhere = options.elsewhere();
     const all = [...new Set([...files, ...elsewhere])];
@@ -244,14 +243,19 @@ async function listFiles(root: string, not: ReadonlySet<string>): Promise<{ file
   const files: string[] = [];
   const directories: string[] = [];
   const left: (readonly [string, number])[] = [[root, 0]];
-  for (let next = left.pop(); next !== undefined && files.length < FILES_MAX; next = left.pop()) {
+  for (let next = left.pop(); next !== undefined && files.length < TREE_MAX.files; next = left.pop()) {
     const [directory, depth] = next;
     const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
     directories.push(directory);
     for (const entry of entries) {
       const path = join(directory, entry.name);
       if (!entry.isDirectory()) files.push(path);
-      else if (!entry.name.startsWith(".") && entry.name !== "node_modules" && !not.has(path) && depth < DEPTH_MAX) {
+      else if (
+        !entry.name.startsWith(".") &&
+        entry.name !== "node_modules" &&
+        !not.has(path) &&
+        depth < TREE_MAX.depth
+      ) {
         left.push([path, depth + 1]);
       }
     }

@@ -36,10 +36,8 @@ export interface EventFeedWorld {
 }
 
 const LOOK_EVERY_MS = 250;
-/** Between two looks, however many signals come. */
-const PAUSE_MS = 50;
-/** Between two looks that fail (F4). */
-const LOOK_AWAY_MAX_MS = 4_000;
+/** Between two looks: at least, however many signals come; at most, while they fail (F4). */
+const PAUSE_MS = { min: 50, max: 4_000 };
 const PAGE = 500;
 const BUFFER_MAX = 1_000;
 
@@ -99,7 +97,7 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
   function signal(projectId: string, feed: Feed): void {
     if (feed.members.size === 0 || feed.isSignaled) return;
     feed.isSignaled = true;
-    if (!feed.isLooking) schedule(projectId, feed, PAUSE_MS);
+    if (!feed.isLooking) schedule(projectId, feed, PAUSE_MS.min);
   }
 
   async function look(projectId: string, feed: Feed): Promise<void> {
@@ -122,11 +120,11 @@ export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWor
     }
     feed.isLooking = false;
     if (feed.members.size === 0) return;
-    const pauseMs = isMore || feed.isSignaled ? PAUSE_MS : LOOK_EVERY_MS;
+    const pauseMs = isMore || feed.isSignaled ? PAUSE_MS.min : LOOK_EVERY_MS;
     schedule(
       projectId,
       feed,
-      isAway ? Math.min(LOOK_EVERY_MS * 2 ** Math.min(feed.failures, 10), LOOK_AWAY_MAX_MS) : pauseMs,
+      isAway ? Math.min(LOOK_EVERY_MS * 2 ** Math.min(feed.failures, 10), PAUSE_MS.max) : pauseMs,
     );
   }
 
