@@ -49,12 +49,9 @@ export {
   type ValueSource,
   WORKER_TARGET_DEFAULT,
 } from "./profile.ts";
+export type { ConfigModule, DefinedAgent, DefinedModel, DefinedSwarm, SwarmBundle } from "./resources/index.ts";
 export {
   bundleFileReader,
-  type ConfigModule,
-  type DefinedAgent,
-  type DefinedModel,
-  type DefinedSwarm,
   defineAgent,
   defineModel,
   defineSwarm,
@@ -62,7 +59,6 @@ export {
   readProfileYaml,
   readSwarmBundle,
   readSwarmResources,
-  type SwarmBundle,
 } from "./resources/index.ts";
 export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from "./runtime/agent-runtime.ts";
 export { ensureInstance, type Instance } from "./runtime/instances.ts";

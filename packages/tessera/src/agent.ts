@@ -20,15 +20,12 @@ export type {
   TurnContext,
   TurnResult,
 } from "@tessera/agent/extensions";
-export {
-  type AgentDraft,
-  type DefinedAgent,
-  type DefinedModel,
-  type DefinedSwarm,
-  defineAgent,
-  defineModel,
-  defineSwarm,
-  type ModelDraft,
-  readProfileYaml,
-  type SwarmDraft,
+export type {
+  AgentDraft,
+  DefinedAgent,
+  DefinedModel,
+  DefinedSwarm,
+  ModelDraft,
+  SwarmDraft,
 } from "@tessera/agent/resources";
+export { defineAgent, defineModel, defineSwarm, readProfileYaml } from "@tessera/agent/resources";

@@ -8,17 +8,8 @@
 export type { AgentResource } from "./agent-resource.ts";
 export { bundleFileReader, type ReadBundleFile } from "./bundle-path.ts";
 export type { ConfigModule } from "./config-resources.ts";
-export {
-  type AgentDraft,
-  type DefinedAgent,
-  type DefinedModel,
-  type DefinedSwarm,
-  defineAgent,
-  defineModel,
-  defineSwarm,
-  type ModelDraft,
-  type SwarmDraft,
-} from "./define.ts";
+export type { AgentDraft, DefinedAgent, DefinedModel, DefinedSwarm, ModelDraft, SwarmDraft } from "./define.ts";
+export { defineAgent, defineModel, defineSwarm } from "./define.ts";
 export type { ExtensionResource } from "./extension-resource.ts";
 export type { UploadLimits } from "./llm-config.ts";
 export type { ModelResource } from "./model-resource.ts";

@@ -27,13 +27,7 @@ export interface SwarmPolicy {
 export const STEPS_MAX = 1_000;
 const SECONDS_MAX = 366 * 24 * 3_600;
 const SHUTDOWN_GRACE_SECONDS = 300;
-const SPEC_KEYS: ReadonlySet<string> = new Set([
-  "entryAgent",
-  "agents",
-  "instanceKey",
-  "policy",
-  "toolDelegationPolicy",
-]);
+const SPEC_KEYS = new Set(["entryAgent", "agents", "instanceKey", "policy", "toolDelegationPolicy"]);
 const POLICY_KEYS: ReadonlySet<string> = new Set(["maxStepsPerTurn", "lifecycle", "shutdown"]);
 const LIFECYCLE_KEYS: ReadonlySet<string> = new Set(["ttlSeconds", "gcGraceSeconds"]);
 const SHUTDOWN_KEYS: ReadonlySet<string> = new Set(["gracePeriodSeconds"]);

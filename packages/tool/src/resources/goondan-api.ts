@@ -44,15 +44,7 @@ export type ApiMethod = (typeof API_METHODS)[number];
 const POINTER = "/spec/openapi";
 const LIST_MAX = 500;
 const CHARS_MAX = 1_000;
-const SPEC_KEYS: ReadonlySet<string> = new Set([
-  "openapi",
-  "placement",
-  "target",
-  "timeoutMs",
-  "queueTimeoutMs",
-  "entry",
-  "exports",
-]);
+const SPEC_KEYS = new Set(["openapi", "placement", "target", "timeoutMs", "queueTimeoutMs", "entry", "exports"]);
 const KEYS: ReadonlySet<string> = new Set(["document", "hosts", "operations", "auth", "baseUrl"]);
 /** The characters of a header's name; those of a scheme's are among them. */
 const AUTH_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;

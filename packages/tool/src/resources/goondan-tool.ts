@@ -44,16 +44,7 @@ import {
 
 const EXPORTS_MAX = 100;
 
-const SPEC_KEYS: ReadonlySet<string> = new Set([
-  "entry",
-  "errorMessageLimit",
-  "exports",
-  "placement",
-  "target",
-  "options",
-  "args",
-  "envs",
-]);
+const SPEC_KEYS = new Set(["entry", "errorMessageLimit", "exports", "placement", "target", "options", "args", "envs"]);
 const EXPORT_KEYS: ReadonlySet<string> = new Set([
   "name",
   "description",
