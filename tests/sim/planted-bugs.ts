@@ -76,7 +76,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "ack_before_claim",
-    foundBy: 21,
+    foundBy: 5,
     says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
@@ -111,7 +111,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "publish_inside_tx",
-    foundBy: 2,
     says: "the answer of a step goes out before its calls are committed, and the commit may not come",
     replaced: [],
     wrap: (database) => {
@@ -191,7 +190,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "depth_from_header",
-    foundBy: 2,
+    foundBy: 4,
     says: "a child's depth is what its request says",
     replaced: [
       {
@@ -219,7 +218,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: "drop_earlier_turn",
-    foundBy: 37,
+    foundBy: 5,
     says: "a turn that was stopped is left out of what the turns behind it remember",
     replaced: [
       {

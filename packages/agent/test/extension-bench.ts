@@ -37,6 +37,12 @@ export function useExtensionBench(): void {
   afterEach(() => fx.close());
 }
 
+/** `web__find`, which runs in another process. */
+export async function serviceTool(): Promise<void> {
+  const definition = { name: "web__find", placement: "service", target: "web", effect: "read" };
+  await fx.tool({ ...definition, handler: () => null } as never);
+}
+
 /** A host of extensions whose logs are kept. */
 export function host(...extensions: ExtensionModule[]): ExtensionHost {
   return hostWith({}, ...extensions);

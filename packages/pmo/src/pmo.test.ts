@@ -2,24 +2,14 @@
 
 import { HEADERS } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
-import { beforeAll, describe, expect, it } from "vitest";
-import { type CallerTurn, type KillPlan, PROJECT, useFixture } from "../test/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { type CallerTurn, type KillPlan, PATIENCE, PROJECT, task, useFixture, useTeam } from "../test/fixture.ts";
 
 const fx = useFixture();
-/** The machine may be busy. */
-const PATIENCE = { timeout: 10_000 };
-let boss = "";
-let helper = "";
-
-beforeAll(async () => {
-  boss = await fx.profile("boss", { policy: { target_tags: [], target_profiles: null } });
-  helper = await fx.profile("helper");
-});
-
-const task = (rest: object = {}) => ({ target_strategy: "new", target_ref: "helper", instruction: "Do it.", ...rest });
-const delegating = async () => await fx.calling(await fx.agent(boss), "delegate_async", task());
+const team = useTeam(fx);
+const delegating = async () => await fx.calling(await fx.agent(team.boss), "delegate_async", task());
 const forking = async (args: object = { tasks: [task(), task()] }) =>
-  await fx.calling(await fx.agent(boss), "fork_join", args);
+  await fx.calling(await fx.agent(team.boss), "fork_join", args);
 
 /** The newest command of a call, as the kernel would ring it again. */
 async function commandOf(turn: CallerTurn, tool_target = "sys.pmo") {
@@ -34,14 +24,14 @@ async function commandOf(turn: CallerTurn, tool_target = "sys.pmo") {
 describe("a command", () => {
   it("for a tool that does not exist is answered unsupported_pmo_route", async () => {
     await fx.pmo();
-    const turn = await fx.calling(await fx.agent(boss), "summon_demon", {});
+    const turn = await fx.calling(await fx.agent(team.boss), "summon_demon", {});
     expect((await fx.result(turn.tool_call_id)).error?.code).toBe("unsupported_pmo_route");
   });
 
   it("that came on another tool's route is answered unsupported_pmo_route", async () => {
     await fx.pmo();
     const subject = `cg.v1r4.${PROJECT}.public.cmd.sys.pmo.internal.fork_join`;
-    const turn = await fx.calling(await fx.agent(boss), "delegate_async", task(), { subject });
+    const turn = await fx.calling(await fx.agent(team.boss), "delegate_async", task(), { subject });
     expect((await fx.result(turn.tool_call_id)).error?.code).toBe("unsupported_pmo_route");
   });
 
@@ -53,13 +43,15 @@ describe("a command", () => {
 
   it("that pins a definition which does not exist is answered tool_definition_missing", async () => {
     await fx.pmo();
-    const turn = await fx.calling(await fx.agent(boss), "delegate_async", task(), { tool_digest: "gone" });
+    const turn = await fx.calling(await fx.agent(team.boss), "delegate_async", task(), { tool_digest: "gone" });
     expect((await fx.result(turn.tool_call_id)).error?.code).toBe("tool_definition_missing");
   });
 
   it("with another after_execution than the tool's is answered after_execution_mismatch", async () => {
     await fx.pmo();
-    const turn = await fx.calling(await fx.agent(boss), "delegate_async", task(), { after_execution: "terminate" });
+    const turn = await fx.calling(await fx.agent(team.boss), "delegate_async", task(), {
+      after_execution: "terminate",
+    });
     const { error, after_execution } = await fx.result(turn.tool_call_id);
     expect({ code: error?.code, after_execution }).toEqual({
       code: "after_execution_mismatch",
@@ -82,7 +74,7 @@ describe("a command", () => {
   it("that is broken settles its call only with the ticket, and is kept as a dead letter", async () => {
     // Sent where no PMO listens, so that nobody but this test brings its command.
     const elsewhere = `cg.v1r4.${PROJECT}.public.cmd.sys.other.internal.delegate_async`;
-    const turn = await fx.calling(await fx.agent(boss), "delegate_async", task(), { subject: elsewhere });
+    const turn = await fx.calling(await fx.agent(team.boss), "delegate_async", task(), { subject: elsewhere });
     const { headers, data } = await commandOf(turn, "sys.other");
     const subject = elsewhere.replace("sys.other", "sys.pmo");
     const pmo = await fx.pmo();
@@ -201,7 +193,7 @@ describe("several PMOs", () => {
 describe("a stopped turn", () => {
   it("takes the children of its batch with it, running and waiting ones, and theirs", async () => {
     const pmo = await fx.pmo();
-    const busy = await fx.agent(helper);
+    const busy = await fx.agent(team.helper);
     await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: busy });
     const outer = await forking({
       tasks: [task({ target_ref: "boss" }), task({ target_strategy: "reuse", target_ref: busy })],

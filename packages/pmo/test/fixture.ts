@@ -304,3 +304,21 @@ export function useFixture(): PmoFixture {
   });
   return fixture;
 }
+
+/** The machine may be busy. */
+export const PATIENCE = { timeout: 10_000 };
+
+/** A profile that may delegate to every other, and one to delegate to. */
+export function useTeam(fx: PmoFixture): { boss: string; helper: string } {
+  const team = { boss: "", helper: "" };
+  beforeAll(async () => {
+    team.boss = await fx.profile("boss", { policy: { target_tags: [], target_profiles: null } });
+    team.helper = await fx.profile("helper");
+  });
+  return team;
+}
+
+export const task = (rest: object = {}) => ({
+  ...{ target_strategy: "new", target_ref: "helper", instruction: "Do it." },
+  ...rest,
+});

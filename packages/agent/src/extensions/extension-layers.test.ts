@@ -12,6 +12,7 @@ import {
   hostWith,
   listed,
   runs,
+  serviceTool,
   turnWith,
   useExtensionBench,
 } from "../../test/extension-bench.ts";
@@ -309,13 +310,7 @@ describe("the turn", () => {
   });
 
   it("is wrapped again when it is resumed, and its layers are told", async () => {
-    await fx.tool({
-      name: "web__find",
-      placement: "service",
-      target: "web",
-      effect: "read",
-      handler: () => null,
-    } as never);
+    await serviceTool();
     callOnce("web__find", {});
     const stretches: unknown[] = [];
     const looks = extension((api) =>

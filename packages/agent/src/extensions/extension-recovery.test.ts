@@ -3,7 +3,7 @@
 import { HEADERS } from "@tessera/protocol";
 import { waitFor } from "@tessera/testkit";
 import { expect, it } from "vitest";
-import { extension, fx, host, listed, runnerWith, useExtensionBench } from "../../test/extension-bench.ts";
+import { extension, fx, host, listed, runnerWith, serviceTool, useExtensionBench } from "../../test/extension-bench.ts";
 import type { ExtensionModule } from "./api.ts";
 
 useExtensionBench();
@@ -59,13 +59,7 @@ it.each([
 
 it("an extension that was removed while a step waits: its local call is not run again, and the turn ends with E_EXT_LOAD", async () => {
   const { begun, ran } = await hangingTool("read");
-  await fx.tool({
-    name: "web__find",
-    placement: "service",
-    target: "web",
-    effect: "read",
-    handler: () => null,
-  } as never);
+  await serviceTool();
   fx.script = () => ({
     tool_calls: [
       { id: "here", name: "slow__work", arguments: {} },

@@ -2,23 +2,10 @@
 
 import { open, realpath } from "node:fs/promises";
 import { join, sep } from "node:path";
-
-const PATH_CHARS_MAX = 1_000;
+import { isPathInside } from "@tessera/tool/resources";
 
 /** Bytes of a file by its path from the root of the bundle, at most `bytesMax + 1` of them; null: there is none. */
 export type ReadBundleFile = (path: string, bytesMax: number) => Promise<Uint8Array | null>;
-
-/** A relative path that stays inside the directory it starts from, as written on any platform. */
-export function isPathInside(path: string): boolean {
-  if (path === "" || path.length > PATH_CHARS_MAX || /[\0\\:]/.test(path) || path.startsWith("/")) return false;
-  let depth = 0;
-  for (const part of path.split("/")) {
-    if (part === "..") depth -= 1;
-    else if (part !== "." && part !== "") depth += 1;
-    if (depth < 0) return false;
-  }
-  return depth > 0;
-}
 
 export function bundleFileReader(root: string): ReadBundleFile {
   return async (path, bytesMax) => {

@@ -1,8 +1,8 @@
 // kind: Extension (docs/protocol/documents.md#goondan): a module of the bundle and what it is given.
 
 import type { JsonValue } from "@tessera/protocol";
+import { isPathInside } from "@tessera/tool/resources";
 import type { OnError } from "../extensions/api.ts";
-import { isPathInside } from "./bundle-path.ts";
 import { textAt } from "./fields.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
 import { type Resource, readSpec } from "./resource-spec.ts";

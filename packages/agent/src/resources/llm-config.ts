@@ -56,9 +56,10 @@ export function readLlmConfig(reading: ResourceReading, profile: Mapping, limits
   const params = readParams(reading, config);
   return {
     ...named,
-    apiKey,
-    endpoint,
-    options,
+    // People print what a profile says: what it does not say is not there.
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(options === undefined ? {} : { options }),
     ...(params === null ? {} : { params }),
   };
 }

@@ -40,9 +40,10 @@ export function readModel(reading: ResourceReading, resource: Resource, isEnvSet
   const spec: ModelSpec = {
     provider,
     model,
-    apiKey,
-    endpoint,
-    options,
+    // People print what a profile says: what it does not say is not there.
+    ...(apiKey === undefined ? {} : { apiKey }),
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(options === undefined ? {} : { options }),
   };
   return { ...resource, spec, capabilities: readCapabilities(reading, mapping) };
 }

@@ -1,7 +1,8 @@
 // The system prompt of an Agent: written in place, or in a file of the bundle.
 
 import { isJsonObject } from "@tessera/protocol";
-import { isPathInside, type ReadBundleFile } from "./bundle-path.ts";
+import { isPathInside } from "@tessera/tool/resources";
+import type { ReadBundleFile } from "./bundle-path.ts";
 import { blockAt, mappingAt, textAt } from "./fields.ts";
 import { given, type Mapping, type ResourceReading, shown } from "./resource-reading.ts";
 

@@ -1,25 +1,15 @@
 // fork_join from its arguments to its one answer.
 
 import { isJsonObject } from "@tessera/protocol";
-import { beforeAll, describe, expect, it } from "vitest";
-import { type CallerTurn, PROJECT, useFixture } from "../../test/fixture.ts";
+import { describe, expect, it } from "vitest";
+import { type CallerTurn, PATIENCE, PROJECT, task, useFixture, useTeam } from "../../test/fixture.ts";
 
 const fx = useFixture();
-/** The machine may be busy. */
-const PATIENCE = { timeout: 10_000 };
-let boss = "";
-let helper = "";
-
-beforeAll(async () => {
-  boss = await fx.profile("boss", { policy: { target_tags: [], target_profiles: null } });
-  helper = await fx.profile("helper");
-});
-
-const task = (rest: object = {}) => ({ target_strategy: "new", target_ref: "helper", instruction: "Do it.", ...rest });
+const team = useTeam(fx);
 const tasks = (count: number) => Array.from({ length: count }, (_, n) => task({ instruction: `part ${n}` }));
 
 async function fork(args: object): Promise<CallerTurn> {
-  return await fx.calling(await fx.agent(boss), "fork_join", args);
+  return await fx.calling(await fx.agent(team.boss), "fork_join", args);
 }
 
 /** status, and each task's status, of a batch's answer. */
@@ -130,7 +120,7 @@ describe("a fork_join with children that do not succeed", () => {
 
   it("and fail_fast stops the running ones and never starts the rest", async () => {
     const pmo = await fx.pmo();
-    const busy = await fx.agent(helper);
+    const busy = await fx.agent(team.helper);
     await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: busy });
     const caller = await fork({
       tasks: [task(), task(), task({ target_strategy: "reuse", target_ref: busy })],
@@ -216,7 +206,7 @@ describe("a child that nobody takes", () => {
 describe("a busy agent", () => {
   it("is tried again and taken when it is idle", async () => {
     const pmo = await fx.pmo();
-    const busy = await fx.agent(helper);
+    const busy = await fx.agent(team.helper);
     await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: busy });
     const caller = await fork({ tasks: [task({ target_strategy: "reuse", target_ref: busy })] });
     await expect
@@ -233,7 +223,7 @@ describe("a busy agent", () => {
 
   it("that waits for this very batch fails its task in a minute, not at the deadline (A → B → A)", async () => {
     const pmo = await fx.pmo();
-    const a = await fx.agent(boss);
+    const a = await fx.agent(team.boss);
     const outer = await fx.calling(a, "fork_join", { tasks: [task({ target_ref: "boss" })] });
     const [b] = await fx.started(outer);
     const inner = await fx.callAgain(b ?? "", "fork_join", {
@@ -275,7 +265,7 @@ describe("arguments that cannot be", () => {
 
   it("the calling agent itself is one too", async () => {
     await fx.pmo();
-    const agent = await fx.agent(boss);
+    const agent = await fx.agent(team.boss);
     const caller = await fx.calling(agent, "fork_join", { tasks: [reuse(agent)] });
     expect((await fx.result(caller.tool_call_id)).error?.code).toBe("bad_request");
   });

@@ -1,11 +1,9 @@
 // delegate_async, launch_principal, ask_expert from the call's card to the child's context.
 
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { PROJECT, useFixture } from "../../test/fixture.ts";
+import { PATIENCE, PROJECT, useFixture } from "../../test/fixture.ts";
 
 const fx = useFixture();
-/** The machine may be busy. */
-const PATIENCE = { timeout: 10_000 };
 const ALL = { target_tags: [], target_profiles: null };
 let boss = "";
 let expert = "";

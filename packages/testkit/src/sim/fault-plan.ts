@@ -4,7 +4,8 @@
 //   F1. Every fault that happens is counted by its kind. One that may turn out to have had nothing to hit (a broker is wiped
 //       that was empty) is drawn first and counted by who knows.
 //   F2. After `heal` none happens any more.
-//   F3. A kind that was added later is drawn beside the others, so that seeds that do not meet it run as they did.
+//   F3. A kind that was added later is drawn beside the others, also on each occasion: seeds that do not meet it run as they
+//       did, and those that do differ only by what the fault does.
 
 import type { SimRandom } from "./random.ts";
 
@@ -78,23 +79,25 @@ const ADDED_LATER: ReadonlyMap<FaultKind, number> = new Map([
 
 export class FaultPlan {
   readonly chances: ReadonlyMap<FaultKind, number>;
-  readonly #random: SimRandom;
+  readonly #sources: ReadonlyMap<FaultKind, SimRandom>;
   readonly #counts = new Map<FaultKind, number>();
   #isHealed = false;
 
   /** `only`: these kinds and no others are on. */
   constructor(random: SimRandom, only: readonly FaultKind[] | null) {
-    this.#random = random;
     const chances = new Map<FaultKind, number>();
+    const sources = new Map<FaultKind, SimRandom>();
     for (const kind of FAULT_KINDS) {
       const [from, to] = CHANCES[kind];
       // Both numbers are always drawn, so that narrowing the kinds leaves the others' chances as they were.
       const source = ADDED_LATER.has(kind) ? random.beside(kind) : random; // F3
+      sources.set(kind, source);
       const isDrawn = source.chance(ADDED_LATER.get(kind) ?? ON_CHANCE);
       const chance = source.between(from, to);
       if (only === null ? isDrawn : only.includes(kind)) chances.set(kind, chance);
     }
     this.chances = chances;
+    this.#sources = sources;
   }
 
   get counts(): ReadonlyMap<FaultKind, number> {
@@ -119,7 +122,7 @@ export class FaultPlan {
   /** Whether the fault is tried on this occasion; who tries it says whether it `happened`. */
   draws(kind: FaultKind): boolean {
     const chance = this.chances.get(kind);
-    return chance !== undefined && !this.#isHealed && this.#random.chance(chance);
+    return chance !== undefined && !this.#isHealed && this.#sources.get(kind)?.chance(chance) === true;
   }
 
   /** F1 */

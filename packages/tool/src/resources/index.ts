@@ -6,6 +6,7 @@
 //   any other kind of resource          readYaml, then `locate(pointer)` of its documents for file:line:col
 
 export type { IgnoredKey } from "./document-reading.ts";
+export { isPathInside } from "./entry-path.ts";
 export { API_METHODS, type ApiMethod, type ApiOperationChoice, type ApiPlacement, apiHostOf } from "./goondan-api.ts";
 export { errorOfMistakes, type Mistake, mistakeOf, type Place } from "./place.ts";
 export {

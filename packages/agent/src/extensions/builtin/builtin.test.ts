@@ -2,7 +2,7 @@
 
 import { waitFor } from "@tessera/testkit";
 import { beforeEach, describe, expect, it } from "vitest";
-import { fx, host, logs, runnerWith, useExtensionBench } from "../../../test/extension-bench.ts";
+import { fx, host, logs, runnerWith, serviceTool, useExtensionBench } from "../../../test/extension-bench.ts";
 import type { AgentProfile } from "../../profile.ts";
 import { BUILTIN_EXTENSIONS } from "./index.ts";
 
@@ -167,13 +167,7 @@ describe("required-tools-guard", () => {
   });
 
   it("counts what a tool elsewhere did while the turn was parked, in whichever process it goes on", async () => {
-    await fx.tool({
-      name: "web__find",
-      placement: "service",
-      target: "web",
-      effect: "read",
-      handler: () => null,
-    } as never);
+    await serviceTool();
     fx.script = ({ step }) =>
       step === 0 ? { tool_calls: [{ id: "there", name: "web__find", arguments: {} }] } : { text: "found" };
     const extensions = host();
