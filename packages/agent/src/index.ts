@@ -12,7 +12,6 @@ export {
   type RequestedCall,
   requestInternalCall,
   requestToolCall,
-  type ToolCallRequest,
 } from "./caller/tool-call-request.ts";
 export { startToolCaller, type ToolCaller, type ToolCallerOptions } from "./caller/tool-caller.ts";
 export {

@@ -319,6 +319,7 @@ export {
   type V1r3Identity,
   v1r3PayloadIdentity,
 } from "./messages/v1r3.ts";
+export type { OrderTrace, ToolCallOrder, TurnOrder } from "./orders.ts";
 export { PACKAGES, SCHEMA_FILE, SCHEMA_FOLDER, SUBPATHS, VERSION } from "./product.ts";
 export { SESSION_ALIAS_CHARS_MAX, type SessionOwner, sessionKey } from "./session-key.ts";
 export {

@@ -21,7 +21,6 @@ export type {
   ServerPorts,
   ToolCalls,
   ToolDocuments,
-  TurnOrder,
 } from "./ports.ts";
 export type { RouteSpec } from "./routing/route-spec.ts";
 export { describeRoutes } from "./routing/route-table.ts";

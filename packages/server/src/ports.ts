@@ -2,8 +2,7 @@
 // adapters are packages/runtime/src/api/port-adapters.ts. A route whose port is absent answers 501.
 
 import type { OpenedCall, Row, ToolRecord, VerifyReport } from "@tessera/kernel";
-import type { ToolDelegationPolicy } from "@tessera/protocol";
-import type { InboundTrace } from "./http/inbound-trace.ts";
+import type { OrderTrace, ToolCallOrder, ToolDelegationPolicy, TurnOrder } from "@tessera/protocol";
 
 /** Turns of agents, and what a tool may ask of other agents. */
 export interface Agents {
@@ -18,19 +17,6 @@ export interface Agents {
     request: RuntimeRequest,
     signal: AbortSignal,
   ): Promise<unknown>;
-}
-
-/** A turn that is asked for by the name of an agent, or by its id. */
-export interface TurnOrder extends InboundTrace {
-  readonly project_id: string;
-  readonly agent?: string;
-  readonly agent_id?: string;
-  readonly instance_key?: string;
-  readonly channel_id?: string;
-  readonly input: string;
-  readonly idempotency_key?: string;
-  /** Begins the instance's conversation anew. */
-  readonly is_fresh?: boolean;
 }
 
 type CallIds = "project_id" | "channel_id" | "agent_id" | "agent_turn_id" | "step_id" | "tool_call_id" | "trace_id";
@@ -97,18 +83,11 @@ export interface ExpectedProfile {
 /** A tool call asked for by a person or a program, as a turn of its own. */
 export interface ToolCalls {
   request(
-    order: InboundTrace & {
-      readonly project_id: string;
-      readonly tool_name: string;
-      readonly arguments: unknown;
-      readonly channel_id?: string;
-      readonly agent_id?: string;
-      readonly idempotency_key?: string;
-    },
+    order: ToolCallOrder,
   ): Promise<{ readonly agent_turn_id: string; readonly agent_id: string; readonly isNew: boolean }>;
   /** A call of an internal tool in an agent's name (God). It does not wait for that agent's own turns. */
   requestInternal(
-    order: InboundTrace & {
+    order: OrderTrace & {
       readonly project_id: string;
       readonly channel_id: string;
       readonly caller_agent_id: string;
@@ -127,7 +106,7 @@ interface UiActions {
   ackOf(turn: Row): Promise<object>;
 }
 
-interface UiActionOrder extends InboundTrace {
+interface UiActionOrder extends OrderTrace {
   readonly project_id: string;
   readonly channel_id: string;
   readonly agent_id: string;

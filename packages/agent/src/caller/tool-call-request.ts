@@ -10,26 +10,20 @@
 
 import { createHash } from "node:crypto";
 import type { EnqueueOutcome, Ids, Kernel } from "@tessera/kernel";
-import { type AfterExecution, type ErrorCode, errorOf, gateJson, type ReadonlyJsonObject } from "@tessera/protocol";
+import {
+  type AfterExecution,
+  type ErrorCode,
+  errorOf,
+  gateJson,
+  type OrderTrace,
+  type ReadonlyJsonObject,
+  type ToolCallOrder,
+} from "@tessera/protocol";
 import { INTERNAL_TOOL_DEFINITIONS } from "@tessera/tool/catalog";
 import { enqueueRootTurn } from "../deploy/enqueue-root-turn.ts";
 import { TOOL_CALLER_TARGET } from "../profile.ts";
 
-export interface ToolCallRequest {
-  readonly project_id: string;
-  readonly tool_name: string;
-  readonly arguments: unknown;
-  readonly channel_id?: string;
-  /** Whose workspace and name the call has; a new one when absent. */
-  readonly agent_id?: string;
-  readonly idempotency_key?: string;
-  /** W3C context of the caller. */
-  readonly trace_id?: string;
-  readonly span_id?: string;
-  readonly tracestate?: string;
-}
-
-export interface InternalCallRequest {
+export interface InternalCallRequest extends OrderTrace {
   readonly project_id: string;
   readonly channel_id?: string;
   /** The agent in whose name one of the internal tools is called. */
@@ -37,10 +31,6 @@ export interface InternalCallRequest {
   readonly tool_name: string;
   readonly arguments: unknown;
   readonly after_execution?: AfterExecution;
-  /** W3C context of the caller. */
-  readonly trace_id?: string;
-  readonly span_id?: string;
-  readonly tracestate?: string;
 }
 
 export interface RequestedCall {
@@ -58,11 +48,7 @@ const HASH_CHARS = 32;
 const OTHER_AGENT = "; was this idempotency key used for another agent?";
 
 /** Commits the request; answers with its turn. */
-export async function requestToolCall(
-  kernel: RequestKernel,
-  ids: Ids,
-  request: ToolCallRequest,
-): Promise<RequestedCall> {
+export async function requestToolCall(kernel: RequestKernel, ids: Ids, request: ToolCallOrder): Promise<RequestedCall> {
   const { project_id, channel_id, idempotency_key, trace_id, span_id, tracestate } = request;
   const tool_call = toolCall(request);
   const hash = idempotency_key === undefined ? null : hashOf(project_id, idempotency_key); // Q2

@@ -5,12 +5,13 @@
 //   T2. A caller whose process has the tools of one project takes the turns of that one only: another project's tool of the
 //       same name is other code.
 
+import type { ToolCallOrder } from "@tessera/protocol";
 import { startAgentWorker } from "../loop/agent-worker.ts";
 import { NO_MODELS } from "../loop/turn-driver.ts";
 import type { AgentWorkerOptions } from "../loop/worker-context.ts";
 import { TOOL_CALLER_TARGET } from "../profile.ts";
 import { ONE_CALL } from "./one-call.ts";
-import { type RequestedCall, requestToolCall, type ToolCallRequest } from "./tool-call-request.ts";
+import { type RequestedCall, requestToolCall } from "./tool-call-request.ts";
 
 export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "driver" | "workerTargets" | "extensions">;
 
@@ -19,7 +20,7 @@ export interface ToolCaller {
   /** What came of its wakeups: `accepted`, or why there was nothing to do. */
   readonly counts: ReadonlyMap<string, number>;
   /** Commits a request, which this caller or another works on. */
-  request(call: ToolCallRequest): Promise<RequestedCall>;
+  request(call: ToolCallOrder): Promise<RequestedCall>;
   stop(options?: { readonly graceMs?: number }): Promise<void>;
 }
 

@@ -13,31 +13,17 @@ import {
   isInstanceKey,
   isJsonObject,
   type JsonObject,
+  type TurnOrder,
 } from "@tessera/protocol";
 import { INSTANCE_KEY_DEFAULT } from "../instance.ts";
 import { ensureInstance, instanceOf } from "../runtime/instances.ts";
 import { enqueueRootTurn } from "./enqueue-root-turn.ts";
 
-export interface AgentTurnRequest {
-  readonly project_id: string;
-  /** The agent's name, or … */
-  readonly agent?: string;
-  /** … an agent of the roster. Exactly one of them. */
-  readonly agent_id?: string;
-  readonly instance_key?: string;
-  readonly channel_id?: string;
-  readonly input: string;
-  readonly idempotency_key?: string;
-  /** Begins the instance's conversation anew. */
-  readonly is_fresh?: boolean;
+export interface AgentTurnRequest extends TurnOrder {
   /** What the deliverable must have. */
   readonly result_fields?: readonly FieldSchema[];
   /** JSON Schema of the deliverable, an object; instead of `result_fields`. */
   readonly deliverable_schema?: JsonObject;
-  /** W3C context of the request. */
-  readonly trace_id?: string;
-  readonly span_id?: string;
-  readonly tracestate?: string;
 }
 
 export type AgentTurn = Exclude<EnqueueOutcome, { outcome: "rejected" }> & { readonly agent_id: string };

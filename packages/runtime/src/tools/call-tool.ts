@@ -1,7 +1,7 @@
 // One tool call, asked for by a person or a program: committed as a turn, awaited here, worked on by a process with the role.
 
-import type { ToolCaller, ToolCallRequest } from "@tessera/agent";
-import { isJsonObject, type JsonValue } from "@tessera/protocol";
+import type { ToolCaller } from "@tessera/agent";
+import { isJsonObject, type JsonValue, type ToolCallOrder } from "@tessera/protocol";
 import { awaitEnd, type WaitOptions } from "../agents/await-turn.ts";
 import type { Node } from "../process/open-node.ts";
 
@@ -45,7 +45,7 @@ export type ToolCallAnswer<Result = JsonValue> =
 export async function callTool(
   node: Pick<Node, "kernel" | "clock">,
   caller: Pick<ToolCaller, "request">,
-  request: ToolCallRequest,
+  request: ToolCallOrder,
   options: WaitOptions,
 ): Promise<ToolCallAnswer> {
   const { agent_turn_id } = await caller.request(request);

@@ -6,9 +6,9 @@
 //       `shutting_down`; it goes on and is found by its turn.
 
 import { hasTurnEnded } from "@tessera/kernel";
-import { CHANNEL_DEFAULT, errorOf, NotFound, ProtocolViolation } from "@tessera/protocol";
+import { CHANNEL_DEFAULT, errorOf, NotFound, type OrderTrace, ProtocolViolation } from "@tessera/protocol";
 import Type from "typebox";
-import { type InboundTrace, inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
+import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { closed, Facts, Id, oneOf, orNull, Text } from "../routing/api-schemas.ts";
 import type { ManagementWorld } from "../routing/management-world.ts";
@@ -158,7 +158,7 @@ export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits):
 }
 
 /** A trace in the body, the caller's context, or both if they agree: one of two that differ was forged. */
-function traceOf(request: ApiRequest, trace_id: string | undefined): InboundTrace {
+function traceOf(request: ApiRequest, trace_id: string | undefined): OrderTrace {
   const inbound = inboundTrace(request);
   if (trace_id === undefined || inbound.trace_id === trace_id) return inbound;
   if (inbound.trace_id === undefined) return { trace_id };

@@ -4,21 +4,15 @@
 //   I2. It decides nothing but where spans hang. Who may ask is the key's to say, and a trace that has spent its turns is
 //       continued by a new one.
 
-import { getHeader, HEADERS, parseTraceparent } from "@tessera/protocol";
+import { getHeader, HEADERS, type OrderTrace, parseTraceparent } from "@tessera/protocol";
 import type { ApiRequest } from "../routing/route-spec.ts";
-
-export interface InboundTrace {
-  readonly trace_id?: string;
-  readonly span_id?: string;
-  readonly tracestate?: string;
-}
 
 /** For the `headers` of a route. */
 export const TRACE_HEADERS = {
   [HEADERS.traceparent]: "The W3C context of the caller: what the request starts is in its trace.",
 };
 
-export function inboundTrace(request: Pick<ApiRequest, "header">): InboundTrace {
+export function inboundTrace(request: Pick<ApiRequest, "header">): OrderTrace {
   const parent = parseTraceparent(request.header(HEADERS.traceparent));
   if (parent === null) return {}; // I1
   const { trace_id, span_id } = parent;
