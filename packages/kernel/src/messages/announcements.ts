@@ -2,26 +2,25 @@
 
 import type { AfterExecution, ResultStatus } from "@tessera/protocol";
 
-/** Who is to be woken after the commit. */
-export interface Wake {
+/** Which turn it is, and whose. */
+export interface TurnPlace {
   readonly project_id: string;
   readonly channel_id: string;
   readonly agent_id: string;
   readonly agent_turn_id: string;
   readonly turn_epoch: number;
   readonly trace_id: string;
+}
+
+/** Who is to be woken after the commit. */
+export interface Wake extends TurnPlace {
   readonly worker_target: string;
   readonly inbox_id?: string;
   readonly reason?: string;
 }
 
 /** Everything a command message is made of. */
-export interface Command {
-  readonly project_id: string;
-  readonly channel_id: string;
-  readonly agent_id: string;
-  readonly agent_turn_id: string;
-  readonly turn_epoch: number;
+export interface Command extends TurnPlace {
   readonly step_id: string;
   readonly tool_call_id: string;
   readonly tool_call_card_id: string;
@@ -29,7 +28,6 @@ export interface Command {
   readonly after_execution: AfterExecution;
   readonly target_subject: string;
   readonly recursion_depth: number;
-  readonly trace_id: string;
   readonly span_id: string;
   readonly parent_step_id: string | null;
   readonly parent_agent_id: string | null;
@@ -49,13 +47,7 @@ export interface SweepAnswer {
 }
 
 /** A turn that ended, as its terminal event says it. */
-export interface EndedTurn {
-  readonly project_id: string;
-  readonly channel_id: string;
-  readonly agent_id: string;
-  readonly agent_turn_id: string;
-  readonly turn_epoch: number;
-  readonly trace_id: string;
+export interface EndedTurn extends TurnPlace {
   readonly status: ResultStatus;
   readonly deliverable_card_id?: string;
   readonly output_box_id?: string;

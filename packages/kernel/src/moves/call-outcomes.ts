@@ -1,7 +1,7 @@
 // Items and outcomes of the executor port: a call from its claim to its report.
 
 import type { AfterExecution, ErrorCode, ReadonlyJson, ReadonlyJsonObject } from "@tessera/protocol";
-import type { Wake } from "../messages/announcements.ts";
+import type { TurnPlace, Wake } from "../messages/announcements.ts";
 import type { Effect, Rejected } from "./outcome-parts.ts";
 
 export interface OpenRequest {
@@ -18,16 +18,10 @@ export interface OpenRequest {
   readonly principal?: string | undefined;
 }
 
-export interface OpenedCall {
+export interface OpenedCall extends TurnPlace {
   readonly outcome: "accepted";
   readonly tool_call_id: string;
-  readonly project_id: string;
-  readonly channel_id: string;
-  readonly agent_id: string;
-  readonly agent_turn_id: string;
-  readonly turn_epoch: number;
   readonly step_id: string;
-  readonly trace_id: string;
   readonly span_id: string;
   readonly parent_step_id: string | null;
   readonly recursion_depth: number;
