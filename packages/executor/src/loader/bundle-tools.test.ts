@@ -1,33 +1,15 @@
 // Bundles as their authors wrote them, loaded from a directory.
 
-import { mkdir, mkdtemp, readFile, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdtemp, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { systemClock } from "@tessera/engines/system";
+import { join } from "node:path";
 import { createTestContext, type RegisteredTool, type ToolHandler } from "@tessera/tool";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { createIsolatedHost, type IsolatedHost } from "../placements/isolated/isolated-host.ts";
+import { describe, expect, it } from "vitest";
+import { bundle, isolated, useBundleDirectory, write } from "../../test/bundle-directory.ts";
 import { loadBundleTools } from "./bundle-tools.ts";
 import { loadToolModule } from "./tool-module.ts";
 
-let isolated: IsolatedHost;
-let bundle: string;
-
-beforeAll(() => {
-  isolated = createIsolatedHost({ clock: systemClock, onWarning: () => {} });
-});
-afterAll(() => isolated.close());
-beforeEach(async () => {
-  bundle = await realpath(await mkdtemp(join(tmpdir(), "tessera-bundle-")));
-});
-afterEach(() => rm(bundle, { recursive: true, force: true }));
-
-async function write(files: Readonly<Record<string, string>>): Promise<void> {
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(bundle, path)), { recursive: true });
-    await writeFile(join(bundle, path), text);
-  }
-}
+useBundleDirectory();
 
 function toolYaml(name: string, entry: string, exports: readonly string[], placement?: string): string {
   return [
@@ -214,14 +196,14 @@ describe("a bundle", () => {
 
 describe("an entry module", () => {
   it.each([
-    ["exports.handlers", "cjs", "exports.handlers = { x: () => 'cjs' };", "cjs"],
-    ["module.exports", "cjs", "module.exports = { handlers: { x: () => 'cjs' } };", "cjs"],
-    ["module.exports of a .js file", "js", "module.exports = { handlers: { x: () => 'js' } };", "js"],
-    ["a named export", "mjs", "export const handlers = { x: () => 'esm' };", "esm"],
-    ["a default export", "ts", "export default { handlers: { x: (): string => 'default' } };", "default"],
-  ])("may give its handlers by %s", async (_, extension, text, answer) => {
-    await write({ [`entry.${extension}`]: text });
-    expect(await callModule(`./entry.${extension}`, "x")).toBe(answer);
+    ["exports.handlers", "entry.cjs", "exports.handlers = { x: () => 'given' };"],
+    ["module.exports", "entry.cjs", "module.exports = { handlers: { x: () => 'given' } };"],
+    ["module.exports of a .js file", "entry.js", "module.exports = { handlers: { x: () => 'given' } };"],
+    ["a named export", "entry.mjs", "export const handlers = { x: () => 'given' };"],
+    ["a default export", "entry.ts", "export default { handlers: { x: (): string => 'given' } };"],
+  ])("may give its handlers by %s", async (_, file, text) => {
+    await write({ [file]: text });
+    expect(await callModule(`./${file}`, "x")).toBe("given");
   });
 
   it.each([

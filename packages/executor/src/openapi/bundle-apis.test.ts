@@ -1,16 +1,16 @@
 // A bundle that brings an OpenAPI document, from its files to the result of a call.
 
-import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { systemClock } from "@tessera/engines/system";
 import { BUNDLE_FILE_BYTES_MAX, targetSubjectFor } from "@tessera/protocol";
 import { toolPolicy } from "@tessera/tool";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { bundle, isolated, useBundleDirectory, write } from "../../test/bundle-directory.ts";
 import { startDefinitionRunner } from "../../test/definition-runner.ts";
 import { json, type StandIn, startStandIn } from "../../test/stand-in.ts";
 import { loadBundleTools } from "../loader/bundle-tools.ts";
-import { createIsolatedHost, type IsolatedHost } from "../placements/isolated/isolated-host.ts";
 import { credentialGrants } from "./credential-grants.ts";
 
 const PETSTORE = `openapi: 3.1.0
@@ -53,27 +53,15 @@ const resource = (openapi: string, rest = ""): string =>
   `    hosts: [api.example.com]\n${openapi.replace(/^(?=.)/gm, "    ")}\n${rest.replace(/^(?=.)/gm, "  ")}\n`;
 const AUTH = "auth: { bearerAuth: PETSTORE_TOKEN }";
 
-let isolated: IsolatedHost;
-let bundle: string;
+useBundleDirectory();
 let standIn: StandIn;
-beforeAll(() => {
-  isolated = createIsolatedHost({ clock: systemClock, onWarning: () => {} });
-});
-afterAll(() => isolated.close());
 beforeEach(async () => {
-  bundle = await realpath(await mkdtemp(join(tmpdir(), "tessera-api-bundle-")));
   standIn = await startStandIn();
 });
-afterEach(async () => {
-  await standIn[Symbol.asyncDispose]();
-  await rm(bundle, { recursive: true, force: true });
-});
+afterEach(async () => await standIn[Symbol.asyncDispose]());
 
 async function load(files: Readonly<Record<string, string | Uint8Array>>) {
-  for (const [path, text] of Object.entries(files)) {
-    await mkdir(dirname(join(bundle, path)), { recursive: true });
-    await writeFile(join(bundle, path), text);
-  }
+  await write(files);
   return await loadBundleTools(bundle, { isolated });
 }
 
