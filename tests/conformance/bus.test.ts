@@ -244,7 +244,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       await bus.publish([scope.message("old", "old"), scope.message("new", "new")]);
       await heard.until("new");
       expect(heard.texts()).toEqual(["new"]);
-      expect(warnings.some((text) => text.includes("now hears"))).toBe(true);
+      expect(warnings.some((text) => text.includes("now subscribes to"))).toBe(true);
     });
 
     test("a v1r3 subscription gets streams of its own", async () => {

@@ -63,3 +63,4 @@ export { type AgentRuntimeOptions, createAgentRuntime, type RuntimeCaller } from
 export { ensureInstance, type Instance } from "./runtime/instances.ts";
 export { traceEnqueue } from "./telemetry/telemetry.ts";
 export { createTranscript, projectTranscript } from "./transcript/index.ts";
+export { startUiWorker } from "./ui/ui-worker.ts";

@@ -119,7 +119,7 @@ export async function newHost(options: Partial<IsolatedHostOptions> = {}): Promi
   return host;
 }
 
-/** One that whoever made it closes. */
+/** One that the caller closes. */
 export async function keptHost(options: Partial<IsolatedHostOptions>): Promise<IsolatedHost> {
   workdir = await mkdtemp(join(root, "work-"));
   return createIsolatedHost({ clock: systemClock, onWarning: () => {}, ...options });

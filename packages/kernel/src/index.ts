@@ -76,7 +76,6 @@ export { type CallLease, holdLease } from "./work/call-lease.ts";
 export { LATE_CODES } from "./work/refused-commands.ts";
 export { reportPatiently } from "./work/report-patiently.ts";
 export {
-  type ClaimedCall,
   type CommandService,
   type ServeCommandsOptions,
   serveCommands,
@@ -84,7 +83,6 @@ export {
 export {
   type CallEnd,
   type WorkedCall,
-  type WorkOnCallOptions,
   workOnCall,
 } from "./work/work-on-call.ts";
 export { WorkSlots } from "./work/work-slots.ts";

@@ -12,7 +12,6 @@ import {
   type OpenedCall,
   serveCommands,
   type WorkedCall,
-  workOnCall,
 } from "@tessera/kernel";
 import { pmoDurable, SUBJECT_VERSION, TesseraError, type ToolCommand } from "@tessera/protocol";
 import { startReconciler } from "./batches/reconciler.ts";
@@ -65,10 +64,10 @@ export async function startPmo(options: PmoOptions): Promise<Pmo> {
     onWarning,
     target: PMO_TARGET,
     sources: [{ pattern: `cg.${SUBJECT_VERSION}.*.*.cmd.sys.pmo.>`, durable: pmoDurable() }],
-    async work({ call, command, options: own }) {
-      const end = await workOnCall(call, own, async () => await answer(command, call));
-      if (end.ended === "withheld") void reconciler.look(); // S2
-      return end;
+    async work({ call, command }) {
+      const worked = await answer(command, call);
+      if (worked === "withheld") void reconciler.look(); // S2
+      return worked;
     },
   }).catch(async (error) => {
     await reconciler.stop();

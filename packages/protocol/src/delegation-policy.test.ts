@@ -12,8 +12,8 @@ const policy = (document: unknown) => {
 describe("a delegation policy for a tool's code", () => {
   it.each([
     ["none, for the bundle's code", undefined, false, true],
-    ["none, for a stranger's code", undefined, true, false],
-    ["one without limits, for a stranger's code", {}, true, true],
+    ["none, for uploaded code", undefined, true, false],
+    ["one without limits, for uploaded code", {}, true, true],
     ["the operation", { operations: ["send"] }, true, true],
     ["another operation", { operations: ["spawn"] }, false, false],
     ["no operation", { operations: [] }, false, false],

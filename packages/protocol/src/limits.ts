@@ -59,12 +59,12 @@ export const INSTANCE_KEY_PATTERN = /^[A-Za-z0-9_:.@-]{1,128}$/;
 export const TOOL_NAME_PATTERN = /^[A-Za-z0-9_-]{1,64}$/;
 export const CARD_TYPE_CHARS_MAX = 64;
 
-// ── Leases, sweeps, doorbells ───────────────────────────────────────────────────────────────────────────────────────
+// ── Leases, sweeps, wakeups ─────────────────────────────────────────────────────────────────────────────────────────
 export const LEASE_MS = 15_000;
 /** A third of the lease: two heartbeats may be lost before it lapses. */
 export const HEARTBEAT_MS = 5_000;
 export const SWEEP_INTERVAL_MS = 1_000;
-/** A row that nobody took is rung again first after this, then at doubling intervals up to RING_MAX_MS. */
+/** An untaken row is announced again first after this, then at doubling intervals up to RING_MAX_MS. */
 export const RING_FIRST_MS = 5_000;
 export const RING_MAX_MS = 60_000;
 export const LONG_POLL_MS_MAX = 30_000;

@@ -1,5 +1,5 @@
 // Pins: every name, number and list of the wire, typed a second time. A red pin means that the contract changed; change
-// it here only together with a version, a migration note, or the knowledge that nobody has seen the old value.
+// it here only together with a version, a migration note, or the knowledge that the old value was never released.
 
 import { expect, test } from "vitest";
 import * as protocol from "./index.ts";

@@ -40,7 +40,7 @@ export const TOOL_EFFECT_DEFAULT: ToolEffect = "once";
 export const TOOL_PLACEMENTS = ["inline", "isolated", "service", "edge"] as const;
 export type ToolPlacement = (typeof TOOL_PLACEMENTS)[number];
 
-/** Why a wakeup was sent. Observers read it; nobody decides by it. */
+/** Why a wakeup was sent. Observers read it; no decision depends on it. */
 export const WAKEUP_REASONS = [
   "dispatch_next",
   "agent_idle",

@@ -11,7 +11,7 @@ import type { ToolEffect, ToolPlacement } from "./status.ts";
 /** A tool as it is stored, pinned by a call and shown to a model. Its fields are those of the wire. */
 export interface ToolDefinition {
   readonly tool_name: string;
-  /** What the model is told about it. */
+  /** What the model reads about it. */
   readonly description: string;
   /** JSON Schema 2020-12 with `type: object`; `{}` accepts any object. */
   readonly parameters: JsonObject;

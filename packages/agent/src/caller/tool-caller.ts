@@ -13,7 +13,10 @@ import { TOOL_CALLER_TARGET } from "../profile.ts";
 import { ONE_CALL } from "./one-call.ts";
 import { type RequestedCall, requestToolCall } from "./tool-call-request.ts";
 
-export type ToolCallerOptions = Omit<AgentWorkerOptions, "models" | "driver" | "workerTargets" | "extensions">;
+export type ToolCallerOptions = Omit<
+  AgentWorkerOptions,
+  "models" | "driver" | "loadDriver" | "workerTargets" | "extensions"
+>;
 
 /** Works on calls that people and programs asked for. */
 export interface ToolCaller {

@@ -108,6 +108,8 @@ export async function startAgentWorker(options: AgentWorkerOptions): Promise<Age
       state.isDirty = false;
       while (replacing !== null) await replacing;
       try {
+        if (worker.driver === undefined && options.loadDriver !== undefined)
+          worker = { ...worker, driver: await options.loadDriver() };
         const agent = { project_id, agent_id, ...(reclaim ? { reclaim } : {}) };
         const answer = await workOnTurn(worker, agent, stopping.signal);
         counts.set(answer, (counts.get(answer) ?? 0) + 1);

@@ -134,8 +134,13 @@ async function commitCalls(
   refusedSubmission: ToolResultContent | null,
 ): Promise<CommittedStep | null> {
   const { worker, turn } = session;
+  const replan = (call: ModelToolCall) =>
+    plan(session, { ...answer, tool_calls: [call] }, step_id, false)[0] as PlannedCall;
   for (const mintsAll of [false, true]) {
-    const planned = (await planAll(session, answer, step_id, mintsAll)).map((call) => {
+    const own = plan(session, answer, step_id, mintsAll);
+    // Extensions see calls that run elsewhere before they are committed; later nothing could keep them back.
+    const seen = (await worker.extensions?.beforeSending(session, own, replan)) ?? own;
+    const planned = seen.map((call) => {
       const isSubmission = call.draft.tool_name === SUBMIT_RESULT.tool_name && refusedSubmission !== null;
       return isSubmission ? { ...call, refusal: refusedSubmission } : call;
     });
@@ -168,14 +173,6 @@ async function commitCalls(
     };
   }
   return null;
-}
-
-/** Extensions see calls that run elsewhere before they are committed; later nothing could keep them back. */
-async function planAll(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean) {
-  const planned = plan(session, answer, step_id, mintsAll);
-  const replan = (call: ModelToolCall) =>
-    plan(session, { ...answer, tool_calls: [call] }, step_id, false)[0] as PlannedCall;
-  return (await session.worker.extensions?.beforeSending(session, planned, replan)) ?? planned;
 }
 
 function plan(session: TurnSession, answer: ModelAnswer, step_id: string, mintsAll: boolean): readonly PlannedCall[] {

@@ -28,6 +28,8 @@ export interface AgentWorkerOptions {
   readonly project?: string;
   /** Decides what turns do; default: the model of the agent's profile. */
   readonly driver?: TurnDriver;
+  /** The same, loaded with the first turn. */
+  readonly loadDriver?: () => Promise<TurnDriver>;
   /** The durable consumer of a target's wakeups; default: the agent workers' (`workerDurable`). */
   readonly durableOf?: (workerTarget: string) => string;
   /** Turns that run at once; suspended ones cost nothing. */

@@ -2,7 +2,8 @@
 //
 //   U1. A command is answered and then acked: where the store or the bus is away it comes again, and coming twice is
 //       harmless (admission's M2).
-//   U2. The turns go through the loop of agent-worker.ts, whose driver is ui-driver.ts.
+//   U2. The turns go through the loop of agent-worker.ts, whose driver is ui-driver.ts. It and all else of this folder is loaded
+//       with the first action: most workers never see one.
 //   U3. Ends of turns are heard as well: a turn that the kernel ended itself has no worker that acknowledges its action.
 
 import type { Delivery } from "@tessera/kernel";
@@ -19,13 +20,10 @@ import { startAgentWorker } from "../loop/agent-worker.ts";
 import { NO_MODELS } from "../loop/turn-driver.ts";
 import type { AgentWorkerOptions } from "../loop/worker-context.ts";
 import { UI_WORKER_TARGET } from "../profile.ts";
-import { ackMessage, readUiAction } from "./ui-action.ts";
-import { ackOfEndedTurn, admitUiAction } from "./ui-admission.ts";
-import { uiDriver } from "./ui-driver.ts";
 
 export type UiWorkerOptions = Omit<
   AgentWorkerOptions,
-  "models" | "driver" | "workerTargets" | "durableOf" | "extensions"
+  "models" | "driver" | "loadDriver" | "workerTargets" | "durableOf" | "extensions"
 >;
 
 export interface UiWorker {
@@ -41,13 +39,14 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
   const worker = await startAgentWorker({
     ...options,
     models: NO_MODELS,
-    driver: uiDriver(options), // U2
+    loadDriver: async () => (await import("./ui-driver.ts")).uiDriver(options), // U2
     workerTargets: [UI_WORKER_TARGET],
     durableOf: (target) => `ui_worker_wakeup_${target}_${SUBJECT_VERSION}`,
   });
 
   async function hear(delivery: Delivery): Promise<void> {
     try {
+      const { ackMessage, admitUiAction, readUiAction } = await loadActions();
       const read = readUiAction(delivery, ids);
       if (read === null) return delivery.term("the subject is not one of ours");
       const [to, ack] =
@@ -67,6 +66,7 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
     const project_id = parseSubject(delivery.subject)?.project_id;
     const agent_turn_id = getHeader(delivery.headers, HEADERS.agent_turn_id);
     if (project_id === undefined || agent_turn_id === null || isSuccess(delivery)) return;
+    const { ackMessage, ackOfEndedTurn } = await loadActions();
     const missing = await ackOfEndedTurn(kernel, { project_id, agent_turn_id });
     if (missing !== null) await bus.publish([ackMessage(missing.to, missing.ack, ids)]);
   }
@@ -89,6 +89,11 @@ export async function startUiWorker(options: UiWorkerOptions): Promise<UiWorker>
       await worker.stop(grace);
     },
   };
+}
+
+/** U2 */
+async function loadActions() {
+  return { ...(await import("./ui-action.ts")), ...(await import("./ui-admission.ts")) };
 }
 
 /** An event that cannot be read says nothing; the turn itself does. */

@@ -109,7 +109,10 @@ export class Dispatcher {
     const known = isBroadcast ? undefined : this.#durables.get(durable);
     if (known !== undefined) {
       if (known.pattern === pattern) return known;
-      throw new BusError("refused", `the durable ${durable} hears ${known.pattern}, so it cannot hear ${pattern} (D3)`);
+      throw new BusError(
+        "refused",
+        `the durable ${durable} subscribes to ${known.pattern} and cannot subscribe to ${pattern} as well (D3)`,
+      );
     }
     const group = new Group(durable ?? pattern, pattern, !isBroadcast);
     if (!isBroadcast) this.#durables.set(durable, group);

@@ -69,7 +69,7 @@ export class LocalDelivery implements Delivery {
   readonly group: Group;
   readonly member: Member;
   readonly message: BusMessage;
-  /** On the dispatcher's monotonic clock; 0 while nobody watches it. */
+  /** On the dispatcher's monotonic clock; 0 while it has no watcher. */
   deadlineMs = 0;
   #onAnswer: ((delivery: LocalDelivery, answer: Answer) => void) | null;
 

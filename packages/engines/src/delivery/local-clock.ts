@@ -1,5 +1,5 @@
 // Time inside a bus adapter: pauses, redeliveries, ack waits. Unlike the clock of ../system, its timers never keep a
-// process alive: a redelivery that nobody is there to see needs no process.
+// process alive: a redelivery without a receiver needs no process.
 
 import type { Clock } from "@tessera/kernel/ports";
 

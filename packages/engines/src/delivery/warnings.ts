@@ -1,7 +1,7 @@
 // What an operator should know about this bus, each thing said once while it lasts.
 //
-//   W1. `health()` shows what is wrong now; `onWarning` hears of each thing when it starts, not each time it is noticed.
-//   W2. What happened to a single message is told and not kept.
+//   W1. `health()` shows what is wrong now; `onWarning` gets each problem when it starts, not each time it is noticed.
+//   W2. What happened to a single message is reported and not kept.
 
 /** Lasting warnings kept at once. */
 const LASTING_MAX = 64;

@@ -1,6 +1,6 @@
 // The memory bus: one process, no server. The default of embedded mode.
 //
-//   M1. Publishing never runs a handler; messages travel by reference, so nobody may write into `data` afterwards.
+//   M1. Publishing never runs a handler; messages travel by reference, so `data` must not be written to afterwards.
 //   M2. A durable that was subscribed once keeps up to 100,000 messages while it has no member; a message that concerns
 //       no durable is dropped. Everything is gone with the process, which is all a ring needs (P2).
 //

@@ -70,7 +70,7 @@ describe("the memory bus", () => {
     for (const each of finish) each();
   });
 
-  test("a message that nobody answers is dropped with a warning after its last delivery", async () => {
+  test("an unanswered message is dropped with a warning after its last delivery", async () => {
     let deliveries = 0;
     const finish: (() => void)[] = [];
     await bus.subscribe({ pattern: PATTERN, durable: "d" }, () => {

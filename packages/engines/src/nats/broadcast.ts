@@ -42,7 +42,7 @@ export class Broadcast {
         if (error === null) this.#accept(decodeMessage(msg));
       },
     });
-    // Only behind a round trip is it sure that the next publish of anybody is heard.
+    // Only after a round trip is the next publish of every client sure to be received.
     await nc.flush().catch(() => {});
   }
 

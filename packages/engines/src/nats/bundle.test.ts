@@ -30,7 +30,7 @@ test("wakeups of one subject share a message, and each arrives as it was sent", 
   const sent = ["a", "b", "c"].map((agent) => wakeup(agent));
   const bundles = bundleWakeups(sent);
   expect(bundles).toHaveLength(1);
-  expect(bundles[0]?.headers).toMatchObject(sent[0]?.headers ?? {}); // for whoever knows nothing of bundles
+  expect(bundles[0]?.headers).toMatchObject(sent[0]?.headers ?? {}); // for receivers that know nothing of bundles
   const { delivery } = arrived(bundles[0] as BusMessage);
   expect(unbundle(delivery).map(contents)).toEqual(sent.map(contents));
 });

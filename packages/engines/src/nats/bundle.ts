@@ -4,7 +4,7 @@
 //   K1. Only wakeups: L0 alone sends them, to its own workers (docs/protocol/subjects.md#families). Commands and events stay one
 //       message each, because others read those, too.
 //   K2. The message is the first wakeup as it always was; the others are in one more header, as what differs from it.
-//       Whoever does not know that header wakes the first agent, and the sweeper rings again for the rest.
+//       A receiver that does not know that header wakes the first agent; the sweeper announces the rest again.
 //   K3. Each part is a delivery of its own. The message is answered when all its parts are: nak'ed if one of them was, which
 //       repeats them all (hearing twice is harmless), acked otherwise.
 

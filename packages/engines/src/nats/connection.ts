@@ -1,8 +1,8 @@
 // The connection to the broker, kept for ever.
 //
 // The client library could reconnect by itself, but then there would be two ways back (its own, and ours for a
-// connection it gave up), and publishes would pile up in its buffer while the broker is away. So it is told not to, and
-// there is one way: connect, tell the owner, wait until it is closed, pause, connect again.
+// connection it gave up), and publishes would pile up in its buffer while the broker is away. So that is switched off, and
+// there is one way: connect, notify the owner, wait until it is closed, pause, connect again.
 //
 //   C1. `current` is null exactly while nothing can be sent.
 //   C2. Opening does not need a broker: the first attempt may fail and the loop goes on.

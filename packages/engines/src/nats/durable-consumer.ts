@@ -163,7 +163,7 @@ export class DurableConsumer implements DeliveryOwner {
     const startSequence = this.#lastSequence + 1;
     const { name, neighbour } = this.#owner;
     const did = await ensureDurable(jsm, { ...this.#spec, startSequence });
-    if (did === "refiltered") warnings.tell(`the durable ${durable} now hears ${pattern}`);
+    if (did === "refiltered") warnings.tell(`the durable ${durable} now subscribes to ${pattern}`);
     if (this.#owner.neighbour !== null && this.#owner.neighbour !== neighbour) {
       const says = `the durable ${durable} serves ${this.#owner.neighbour}, another store on this broker`;
       warnings.tell(`${says}; this store pulls from ${this.#owner.name}`);
@@ -215,7 +215,7 @@ export class DurableConsumer implements DeliveryOwner {
     return reason;
   }
 
-  /** A bundle holds one hand however many parts it has: what its parts wake is bounded by whoever works. */
+  /** A bundle takes one place however many parts it has: the workers bound what its parts wake. */
   #hear(delivery: NatsDelivery): void {
     this.#unanswered += 1;
     if (delivery.deliveries === 1) this.#lastSequence = delivery.sequence;

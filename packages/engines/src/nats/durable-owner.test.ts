@@ -17,7 +17,7 @@ describe("whose a durable is", () => {
   it.each([
     ["that is not there", null],
     ["without a store", found(undefined)],
-    ["that an operator described", found("made by hand")],
+    ["that an operator described", found("made manually")],
     ["of this store", found(`tessera ${OURS}`)],
   ])("one %s is pulled from by its published name", (_what, info) => {
     const one = owner();
@@ -27,7 +27,7 @@ describe("whose a durable is", () => {
 
   it("one of another store is left to it, for a name of our own", () => {
     const one = owner();
-    look(one, found(`made by hand; tessera ${THEIRS}`));
+    look(one, found(`made manually; tessera ${THEIRS}`));
     expect([one.name, one.neighbour]).toEqual(["d_aaaaaaaa", THEIRS]);
   });
 
@@ -58,8 +58,8 @@ describe("whose a durable is", () => {
 
   it("is written into its description beside what an operator wrote there", () => {
     expect(owner().described(undefined)).toBe(`tessera ${OURS}`);
-    expect(owner().described("made by hand")).toBe(`made by hand; tessera ${OURS}`);
-    expect(owner().described(`made by hand; tessera ${THEIRS}`)).toBe(`made by hand; tessera ${OURS}`);
+    expect(owner().described("made manually")).toBe(`made manually; tessera ${OURS}`);
+    expect(owner().described(`made manually; tessera ${THEIRS}`)).toBe(`made manually; tessera ${OURS}`);
     expect(owner().described(`tessera ${OURS}, ours`)).toBe(`tessera ${OURS}, ours`);
   });
 });

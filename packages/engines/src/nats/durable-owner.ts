@@ -8,7 +8,7 @@
 //   O3. A durable without a store, as older builds made them, belongs to the first that looks at it.
 //   O4. A durable that has no pull waiting and made no progress, at two looks DESERTED_MS apart, is given to the store that looks:
 //       its own is gone or has moved (a dump that was restored is another store). A delivery that a killed process left unanswered
-//       stays so while nobody pulls, so it proves nothing. The time is longer than a restart or a night's migration of the
+//       stays so while no member pulls, so it proves nothing. The time is longer than a restart or a night's migration of the
 //       other store should take; meanwhile the name of one's own works.
 //   O5. Without a store (an executor that is not a part of one) nothing is looked at and nothing is passed over.
 

@@ -60,7 +60,7 @@ it("leaves no socket at a server that accepts and never greets, and closing does
   expect(told).toEqual([]);
 });
 
-it("tells that nobody is there with the address and without a secret, and that work goes on", async () => {
+it("reports an unreachable broker with its address and without a secret, and that work goes on", async () => {
   const told: string[] = [];
   const options = { servers: ["nats://127.0.0.1:1"], user: "me", pass: "secret" };
   const connection = new Connection(options, new Warnings((text) => void told.push(text)), async () => {});

@@ -33,7 +33,7 @@ async function greet(server: string, timeoutMs: number, signal: AbortSignal): Pr
   const timeout = AbortSignal.timeout(timeoutMs);
   const until = { signal: AbortSignal.any([signal, timeout]) };
   const socket = connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || PORT_DEFAULT) });
-  socket.on("error", () => {}); // after the answer nobody listens any more
+  socket.on("error", () => {}); // after the answer no listener is left
   try {
     const gone = once(socket, "close", until).then(() => {
       throw new Error("the server hung up without a greeting");

@@ -63,7 +63,7 @@ class NatsBus implements Bus {
   readonly #listeners = new Set<DurableConsumer | Broadcast>();
   readonly #patterns = new Map<string, { pattern: string; members: number }>();
   #unflushedBytes = 0;
-  /** Until a broker has told us its own. */
+  /** Until a broker has sent its own. */
   #messageBytesMax = MESSAGE_BYTES_MAX;
   #prepared: NatsConnection | null = null;
   #connections = 0;
@@ -209,7 +209,10 @@ class NatsBus implements Bus {
   #joinDurable(durable: string, pattern: string): () => void {
     const known = this.#patterns.get(durable) ?? { pattern, members: 0 };
     if (known.pattern !== pattern) {
-      throw new BusError("refused", `the durable ${durable} hears ${known.pattern}, so it cannot hear ${pattern}`);
+      throw new BusError(
+        "refused",
+        `the durable ${durable} subscribes to ${known.pattern} and cannot subscribe to ${pattern} as well`,
+      );
     }
     known.members += 1;
     this.#patterns.set(durable, known);

@@ -23,7 +23,7 @@ test("what the event loop does next comes before the acknowledgement, and one wr
   expect(sent).toEqual(["a statement", "a", "b"]);
 });
 
-test("what waits is sent at once for whoever is about to close, and only once", async () => {
+test("what waits is sent at once for a caller about to close, and only once", async () => {
   const acks = new LateAcks(nc);
   acks.add("a");
   acks.send();

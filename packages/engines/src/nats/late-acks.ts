@@ -6,7 +6,7 @@
 //
 //   L1. Two turns of the event loop are enough: statements are sent in the first one's check phase (kernel, batcher.ts).
 //   L2. An acknowledgement that is lost with its process is a delivery repeated, which every handler expects.
-//   L3. `send` sends what is waiting at once, for whoever is about to close the connection.
+//   L3. `send` sends what is waiting at once, for a caller about to close the connection.
 
 import type { NatsConnection } from "@nats-io/transport-node";
 

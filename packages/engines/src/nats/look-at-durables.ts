@@ -10,7 +10,7 @@ const ANSWER_MS_MAX = 3_000;
 
 export interface DurableLook {
   readonly durable: string;
-  /** Null: made by an older build, or by hand. */
+  /** Null: made by an older build, or by an operator. */
   readonly storeId: string | null;
 }
 

@@ -1,7 +1,7 @@
 // A delivery from JetStream in a handler's hands.
 //
 //   A1. It is answered once; an answer that finds the connection closed is lost, and the broker delivers again.
-//   A2. On the last delivery a nak becomes a term: after `max_deliver` JetStream would keep the message and tell nobody.
+//   A2. On the last delivery a nak becomes a term: after `max_deliver` JetStream would keep the message and report nothing.
 
 import { type Msg, type NatsConnection, nanos } from "@nats-io/transport-node";
 import type { BusHeaders, Delivery } from "@tessera/kernel/ports";

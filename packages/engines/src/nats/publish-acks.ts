@@ -1,12 +1,12 @@
 // Whether the streams take what is published. A core publish has no answer (index.ts, N1), so a stream that is full, or whose
-// disk is, drops every bell without a word.
+// disk is, drops every wakeup without an error.
 //
 //   A1. A sample of what is published asks the stream for its answer: at most one message of a stream at a time, and one every
 //       SAMPLE_EVERY_MS. Publishing waits for none.
 //   A2. One refusal, and the stream counts as closed: what is published to it is refused here at once, so that the caller knows.
 //       It lasts until the stream takes a message again.
-//   A3. What was refused is published again, the last one every PROBE_EVERY_MS: it is a bell that was not heard, and hearing
-//       one twice is harmless. So a stream that has room again is noticed without anybody's help.
+//   A3. What was refused is published again, the last one every PROBE_EVERY_MS: it is a wakeup that was not delivered, and a
+//       second delivery is harmless. So a stream that has room again is noticed without an operator.
 //   A4. No answer says nothing: a role that may not hear one, or a connection that broke, is no stream that refuses.
 
 import { createInbox, type Msg, type NatsConnection } from "@nats-io/transport-node";
@@ -152,7 +152,7 @@ function isDue({ asked, askedAtMs }: Stream, nowMs: number): boolean {
 
 /** Null: taken. */
 function refusalOf(msg: Msg, name: string): string | null {
-  // Of the client's own status for "no responders": no stream hears the subject.
+  // Of the client's own status for "no responders": no stream stores the subject.
   if (msg.headers?.code === 503) {
     return `NATS has no stream ${name}; let the kernel's user make it, or make it again`;
   }

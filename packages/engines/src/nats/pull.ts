@@ -7,7 +7,7 @@
 //   U1. unanswered + asked for ≤ inFlightMax, at all times.
 //   U2. A pull that cannot work any more (durable or stream gone, no JetStream, silence) ends once, with the reason. Its
 //       inbox is its own, so nothing that is still on its way can be counted by its successor.
-//   U3. What arrives after `stop` is given back at once, so that nobody has to wait for its ack_wait.
+//   U3. What arrives after `stop` is given back at once, so that no member has to wait for its ack_wait.
 //
 // Measured on 2 cores with nats-server 2.9.10 on the same machine, nine headers. With inFlightMax 64: publish → handler
 // 0.11–0.14 ms p50 one at a time, and 36,000–45,000 messages per second, each acked, for 20,000 in batches of 50. 16 gives

@@ -1,6 +1,6 @@
 // Keeps the streams in being that messages of ours are for, for the sake of publishers.
 //
-// A publisher needs no answer from the stream (P2), so nothing tells it that a stream is gone. A member of a durable
+// A publisher needs no answer from the stream (P2), so it gets no error when a stream is gone. A member of a durable
 // would notice and make it again, but a process may only publish, and foreign members may not create streams.
 
 import { jetstreamManager } from "@nats-io/jetstream";

@@ -71,7 +71,7 @@ export function durableName(name: string): string {
 export interface StreamWish {
   readonly stream: StreamSpec;
   readonly replicas: number;
-  /** Whether this process has seen the stream before, so that somebody must have deleted it (T5). */
+  /** Whether this process has seen the stream before, so that it must have been deleted (T5). */
   readonly wasThere: boolean;
   /** Ends the wait of T5 early. */
   readonly signal: AbortSignal;

@@ -1,7 +1,7 @@
 // What there is to say about the version of a NATS server, in one place.
 //
 //   A1. A warning names the hole that is open; it is for everybody who works with the server for longer than a command.
-//   A2. A version that is sound and not the recommended one is a note, for whoever asks (`tessera doctor`).
+//   A2. A version that is sound and not the recommended one is a note, shown on request (`tessera doctor`).
 
 export interface VersionAdvice {
   readonly kind: "warning" | "note";

@@ -3,7 +3,7 @@
 //   E1. A directory is opened under an exclusive lock, held until `close` or the end of the process.
 //   E2. One statement at a time. A transaction has the session to itself; other calls wait until it ends.
 //   E3. After a fatal error every call fails at once with that error, the engine is not touched again, and `onFatal`
-//       has been called once. The directory survives: whoever opens it next recovers.
+//       has been called once. The directory survives: the next process to open it recovers.
 //   E4. It survives the death of the process, not of the machine: PGlite does not call fsync.
 
 import { AsyncLocalStorage } from "node:async_hooks";

@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true, force: true }));
 
-/** What a killed process leaves: a socket under a visible name that nobody listens on, and its holder file. */
+/** What a killed process leaves: a socket under a visible name without a listener, and its holder file. */
 async function leaveStaleLock(id: string): Promise<void> {
   const place = join(directory, "lock");
   mkdirSync(place, { recursive: true });

@@ -5,12 +5,12 @@
 // every process that shares the file system. Sockets lie in DIR/lock/, one per contender, each under a name used once:
 //
 //   L1. A socket gets its visible name (`<id>.sock`) by a rename after it listens. So a visible name that refuses a
-//       connection belongs to a dead process, and because names are used once, deleting it can hit nobody else.
+//       connection belongs to a dead process, and because names are used once, deleting it can hit no live process.
 //   L2. First become visible, then look at the others. Of two contenders at least one sees the other.
-//   L3. Whoever sees a live contender with a smaller id withdraws. Whoever sees one with a larger id waits until that
+//   L3. A contender that sees a live one with a smaller id withdraws. One that sees a larger id waits until that
 //       one has withdrawn or holds. Waiting goes only from smaller to larger, so it ends, and two never both hold.
 //   L4. Holding is a file (`<id>.holder`), written when the decision falls and readable while the holder is busy. It
-//       counts only together with its live socket. The socket gives the same line to whoever connects.
+//       counts only together with its live socket. The socket gives the same line to every process that connects.
 
 import { randomBytes } from "node:crypto";
 import {
@@ -57,7 +57,7 @@ export interface StoreLock {
 }
 
 const RETRY_MS = 25;
-/** How long a contender with a larger id may take to make up its mind; a stopped process must not hold us for ever. */
+/** How long a contender with a larger id may take to withdraw or hold; a stopped process must not hold us for ever. */
 const UNDECIDED_MS_MAX = 5_000;
 /** Paths of Unix sockets end at 103 bytes on macOS and 107 on Linux. */
 const SOCKET_PATH_BYTES_MAX = 100;
@@ -180,7 +180,7 @@ class Contender implements StoreLock {
     this.id = id;
     this.#place = place;
     this.#server = createServer((socket) => {
-      socket.on("error", () => {}); // whoever asked and went away is no concern of the holder
+      socket.on("error", () => {}); // a client that disconnected early does not matter to the holder
       socket.end(`${JSON.stringify(this.#holder)}\n`);
     });
     this.#server.unref();

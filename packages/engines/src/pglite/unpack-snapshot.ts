@@ -5,7 +5,7 @@
 //       a store with a file missing is worse than none.
 //   U2. Nothing is written outside of `directory`, whatever the names say.
 //   U3. Files are their owner's only, as PostgreSQL wants it.
-//   U4. A busy disk keeps whoever makes five hundred files waiting: the rest of a start goes on meanwhile.
+//   U4. A busy disk makes the creation of five hundred files slow: the rest of a start goes on meanwhile.
 
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";

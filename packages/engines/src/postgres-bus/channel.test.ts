@@ -18,7 +18,7 @@ const subject = fc
   .map(formatSubject);
 
 describe("channels", () => {
-  test("whoever listens for a pattern hears the channel of every subject that matches it", () => {
+  test("a subscriber of a pattern listens to the channel of every subject that matches it", () => {
     // Wildcards are put where a pattern may have them: anywhere but in root, version and category.
     const places = fc.subarray([2, 3, 5, 6, 7]);
     fc.assert(

@@ -5,7 +5,7 @@
 // channel per target would leave a pattern with a wildcard (`evt.agent.*.task`) nothing to listen to. So targets are
 // spread over a few buckets: a literal target listens to one channel, a wildcard to all of them.
 //
-//   H1. A subject travels on exactly one channel, so nobody hears it twice.
+//   H1. A subject travels on exactly one channel, so no subscriber receives it twice.
 //   H2. If a pattern matches a subject, the pattern's channels include the subject's.
 
 import { SUBJECT_COMPONENTS } from "@tessera/protocol";

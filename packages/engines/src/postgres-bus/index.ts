@@ -147,7 +147,7 @@ class PostgresBus implements Bus {
 
   async #addChannels(channels: readonly string[]): Promise<void> {
     for (const channel of channels) this.#channels.set(channel, (this.#channels.get(channel) ?? 0) + 1);
-    // Also where somebody listens already: that may be on its way still, and the caller must not be deaf on return.
+    // Also where a subscription exists: its LISTEN may still be on its way, and the caller must be subscribed on return.
     await this.#tellServer("listen", channels);
   }
 

@@ -98,7 +98,7 @@ export class Link {
       this.#current = null; // K1
       this.#isUp = false;
       probe.abort();
-      const ended = client.end().catch(() => {}); // it is broken or closing; there is nobody to tell
+      const ended = client.end().catch(() => {}); // it is broken or closing; no caller waits for the error
       if (this.#closing.signal.aborted) await ended;
     }
   }

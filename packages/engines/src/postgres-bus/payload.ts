@@ -29,7 +29,7 @@ export function encodePayload(message: BusMessage, number: number): string {
   return payload;
 }
 
-/** Null for what is none of ours: anybody with the database may notify anything. */
+/** Null for what is none of ours: every client of the database may notify anything. */
 export function decodePayload(payload: string): BusMessage | null {
   const match = /^[0-9a-z]+ ([tb])([^\n]+)\n([^\n]*)\n/.exec(payload);
   if (match === null) return null;

@@ -42,7 +42,7 @@ const RETRIES_MAX = 5;
 const RETRY_DELAY_MS = 20;
 const CONNECT_TIMEOUT_MS = 10_000;
 const STATEMENT_TIMEOUT_MS = 30_000;
-/** More than the deadlock_timeout of PostgreSQL (1 s): a deadlock is found as one and repeated, not told as a locked row. */
+/** More than the deadlock_timeout of PostgreSQL (1 s): a deadlock is found as one and repeated, not reported as a locked row. */
 const LOCK_TIMEOUT_MS = 1_500;
 const IMPATIENT_LOCK_MS = 50;
 const IMPATIENT_POOL_MAX = 2;

@@ -3,7 +3,7 @@
 // Everything travels in text format, except bytes, which are sent as they are.
 //
 //   V1. Encoding does not look at the parameter's type, so a statement needs no describe before it is bound.
-//   V2. Timestamps stay text: microseconds survive, and nobody's time zone is applied. The session must have
+//   V2. Timestamps stay text: microseconds survive, and no time zone is applied. The session must have
 //       DateStyle ISO and TimeZone UTC; then `2026-01-02 03:04:05.678901+00` becomes `2026-01-02T03:04:05.678901Z`.
 //   V3. A bigint is a number or an error, never a rounded number.
 
@@ -11,7 +11,7 @@ import { DatabaseError } from "@tessera/kernel/ports";
 
 export type WireValue = string | Uint8Array | null;
 
-/** What a session must be told so that V2 holds. */
+/** What must be set in a session so that V2 holds. */
 export const VALUE_SETTINGS = "set datestyle = 'ISO, YMD'; set timezone = 'UTC'; set bytea_output = 'hex'";
 
 /** Turns the values of a statement into what is sent (V1). */

@@ -4,7 +4,7 @@
 //   B2. The environment is PATH, HOME (the workdir), LANG and the argument `env`; nothing of this process's. Variables that
 //       change how programs are loaded or how a shell starts are refused.
 //   B3. `/bin/sh -c`, without `-l`: a login shell would run the machine's profile, and the workdir's, before the command.
-//   B4. A timeout is a normal result with `timedOut`. Commands are `once`: nobody can tell what half a command did.
+//   B4. A timeout is a normal result with `timedOut`. Commands are `once`: what half a command did is unknown.
 
 import { constants } from "node:fs";
 import { realpath } from "node:fs/promises";

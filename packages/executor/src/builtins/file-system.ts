@@ -2,7 +2,7 @@
 //
 //   F1. Sizes are bytes. Text is UTF-8; other bytes are shown as U+FFFD (readable-text.ts).
 //   F2. `write` is declared `once`. Writing the same content twice is harmless, appending it twice is not, and a definition
-//       has one effect for both; a run that was cut off may also have left half a file, which somebody should look at.
+//       has one effect for both; a run that was cut off may also have left half a file, which an operator should look at.
 //   F3. `mkdir` answers for a directory that is there as for one it made, so that a repeat cannot fail. Without `recursive` a
 //       directory that is there is an error, as it is for Goondan's `mkdir`, except for a later attempt of the same call: the
 //       one before may have made it.

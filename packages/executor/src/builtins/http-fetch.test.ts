@@ -139,7 +139,7 @@ describe("http-fetch", () => {
     },
   );
 
-  it("ends at the timeout: get says so, post says that nobody can tell", async () => {
+  it("ends at the timeout: get says so, post says that the outcome is unknown", async () => {
     const clock = new VirtualClock();
     let hits = 0;
     const tools = await start(() => void hits++, {}, clock);
@@ -160,7 +160,7 @@ describe("http-fetch", () => {
     await dispatcher.destroy();
   });
 
-  it("says that nobody can tell when a post was answered and what follows fails", async () => {
+  it("says that the outcome is unknown when a post was answered and what follows fails", async () => {
     const tools = await start((request, response) => {
       const location = request.url === "/meta" ? "https://169.254.169.254/latest/" : "https://gone.example.com/";
       response.writeHead(303, { location }).end();
@@ -183,7 +183,7 @@ describe("http-fetch", () => {
     await refused.destroy();
   });
 
-  it("says that nobody can tell when a post's connection breaks", async () => {
+  it("says that the outcome is unknown when a post's connection breaks", async () => {
     const tools = await start((_request, response) => void response.destroy());
     expect(await tools.code("http-fetch__post", { url })).toBe("outcome_unknown");
     expect(await tools.code("http-fetch__get", { url })).toBe("upstream_unavailable");

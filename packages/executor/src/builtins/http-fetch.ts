@@ -5,7 +5,7 @@
 //   H2. A body is text in the output's `body`. Whatever it says, `__cg_control` and the like included, it is content and
 //       cannot steer the call.
 //   H3. `post` is `once`. Where the request may have arrived although no answer came, or only a redirect that leads
-//       nowhere, the error is `outcome_unknown`, so that nobody repeats it without looking.
+//       nowhere, the error is `outcome_unknown`, so that it is not repeated without looking.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { errorOf, TesseraError } from "@tessera/protocol";

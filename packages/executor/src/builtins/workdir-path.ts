@@ -7,7 +7,7 @@
 //       Linux can do this (`/proc/self/fd/<n>/<name>`); elsewhere the path is used, and W3 is all there is.
 //   W3. The open descriptor is checked again: it must be exactly the file that W1 meant.
 //   W4. Regular files and directories only: a FIFO would wait for ever, a device would do something.
-//   W5. A file with a second name (hard link) is refused for reading and writing: nobody can tell whether the other name is
+//   W5. A file with a second name (hard link) is refused for reading and writing: it cannot be known whether the other name is
 //       outside, and writing here would write there.
 
 import { constants } from "node:fs";

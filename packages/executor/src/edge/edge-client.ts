@@ -4,7 +4,7 @@
 //       cannot be reached, or fails, is an exception, and every request here is safe to repeat.
 //   E2. The key and the capability travel in headers, never in a URL or an error.
 //   E3. A claim that got no answer may have been made all the same. It is repeated with its claim id, which is the same
-//       claim; with another one the call would be somebody else's, and nobody would run it until its lease lapsed.
+//       claim; with another one the call would be another claim's, and no executor would run it until its lease lapsed.
 
 import type { CallHold, ClaimRequest, Clock, ExecutorPort, OpenedCall, Rejected, ReportOutcome } from "@tessera/kernel";
 import { HEADERS, isErrorCode, isJsonObject, type JsonObject, UpstreamUnavailable } from "@tessera/protocol";

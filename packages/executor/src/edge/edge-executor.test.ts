@@ -143,7 +143,7 @@ describe("a call that an executor over HTTP has from a long poll", () => {
     await executor.stop({ graceMs: 0 });
   });
 
-  it("is not run where it is no longer ours, and not while nobody can say so", async () => {
+  it("is not run where it is no longer ours, and not while the server cannot be asked", async () => {
     const taken = polled(20_000, () => ({ lease_expires_at: "", cancel: true }));
     await taken.pass(21_000);
     expect([taken.startedAtMs, taken.whys]).toEqual([[], [{ ended: "lost", why: "already_settled" }]]);

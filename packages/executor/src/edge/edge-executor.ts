@@ -8,10 +8,10 @@
 //   X5. A lease runs from when its call was taken, and the answer to a long poll does not say when that was. Where it may be
 //       a third of the lease ago, the lease is renewed first, and a call that is no longer ours is not run.
 
-import { askPatiently, type CallEnd, type Clock, type OpenedCall, WorkSlots } from "@tessera/kernel";
+import { askPatiently, type CallEnd, type Clock, type OpenedCall, WorkSlots, workOnCall } from "@tessera/kernel";
 import { BATCH_ITEMS_MAX, LEASE_MS } from "@tessera/protocol";
 import type { AgentToolRuntime, ToolLogEntry, ToolRunner } from "@tessera/tool";
-import { runOpenedCall } from "../calls/run-opened-call.ts";
+import { runTool } from "../calls/run-tool.ts";
 import type { EdgeClient } from "./edge-client.ts";
 import { edgeRuntime } from "./edge-runtime.ts";
 
@@ -82,17 +82,10 @@ export function startEdgeExecutor(options: EdgeExecutorOptions): EdgeExecutor {
 
   async function run(call: OpenedCall, askedAtMs: number): Promise<CallEnd> {
     const runtime = options.runtimeFor?.(call) ?? edgeRuntime(edge, call);
-    return await runOpenedCall(call, {
-      port: edge,
-      runner,
-      clock,
-      askedAtMs,
-      leaseMs: options.leaseMs,
-      onLog: options.onLog,
-      runtime,
-      stopping: letGo.signal,
-      onWarning,
-    });
+    const own = { port: edge, clock, askedAtMs, leaseMs: options.leaseMs, stopping: letGo.signal, onWarning };
+    return await workOnCall(call, own, (signal) =>
+      runTool(call, signal, { runner, onLog: options.onLog, runtime, onWarning }),
+    );
   }
 
   async function ask(wait_ms: number, signal: AbortSignal): Promise<void> {

@@ -1,6 +1,6 @@
 // Finds the resource files of a bundle (docs/protocol/documents.md#goondan).
 //
-//   S1. By name only: a YAML file with another name is somebody else's. Links are not followed.
+//   S1. By name only: a YAML file with another name belongs to other software. Links are not followed.
 //   S2. Bounded: so many files, so deep; of each no more bytes than it takes to see that it is too large.
 
 import { open, readdir } from "node:fs/promises";

@@ -49,7 +49,7 @@ export interface LoadedBundle {
   readonly declared: readonly DocumentTool[];
   readonly others: readonly BundleResource[];
   readonly unread: readonly UnreadResource[];
-  /** What the config file exports, for whoever reads its agents; null without one. */
+  /** What the config file exports, for the reader of its agents; null without one. */
   readonly config: { readonly file: string; readonly exports: unknown } | null;
   readonly ignored: readonly IgnoredKey[];
   readonly mistakes: readonly Mistake[];

@@ -37,7 +37,7 @@ spec: { entry: ./rates.ts, placement: ${placement}, exports: [{ name: usd }] }
     expect(warnings).toEqual([expect.stringMatching(STACK)]);
   });
 
-  it("is told so where it is an extension's, too", async () => {
+  it("is reported so where it is an extension's, too", async () => {
     await writeFile(join(root, "rates.ts"), THROWS);
     const warnings: string[] = [];
     const onWarning = (warning: string) => void warnings.push(warning);

@@ -9,7 +9,7 @@
 //   T3. A module that cannot be used is a mistake of its bundle: a TesseraError whose message names the entry, never a stack.
 //   T4. Transformed sources are kept on disk only where the host names a directory or has Node keep its compiled sources,
 //       beside which they lie then. jiti's own default is a directory that every user of the machine can write to.
-//   T5. What a module leaves behind when it is loaded into the host is told with its name.
+//   T5. What a module leaves behind when it is loaded into the host is reported with its name.
 //   T6. A host that loads its bundle again and again has a loader that can forget (reloading-jiti.ts).
 
 import { access, realpath } from "node:fs/promises";

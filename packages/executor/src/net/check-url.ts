@@ -1,5 +1,5 @@
 // Which URLs a tool may ask for, judged by their text. What a name resolves to is judged when it is dialed
-// (guarded-agent.ts); both are needed, since a name in nobody's list can still point inside.
+// (guarded-agent.ts); both are needed, since a name on no list can still point inside.
 //
 //   U1. https on port 443. http on port 80 only where the operator opted in; no other scheme or port at all.
 //   U2. `URL.hostname` is what is judged, never the text: the parser turns `2130706433`, `0x7f.1`, `0177.0.0.1`,

@@ -78,7 +78,7 @@ describe("createGuardedAgent", () => {
     await expect(get("http://nothing.example/", agent)).rejects.toMatchObject({ code: "ENOTFOUND" });
   });
 
-  it("tells nothing about the address it refused", async () => {
+  it("discloses nothing about the address it refused", async () => {
     const agent = createGuardedAgent({ resolve: async () => [{ address: "10.9.8.7", family: 4 }] });
     await expect(get("http://inside.example/", agent)).rejects.toThrowError(/^(?!.*10\.9\.8\.7).*not public/);
   });

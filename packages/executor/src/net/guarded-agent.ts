@@ -3,7 +3,7 @@
 //   G1. The check stands where the dial happens and uses the very addresses that are dialed. A resolver that answers
 //       differently the second time has nothing to win: there is no second question.
 //   G2. One address that is not public refuses the name. An honest public host has none, and picking the good ones would
-//       leave the choice to whoever controls the name.
+//       leave the choice to the owner of the name.
 //   G3. A literal address never reaches `lookup`, so it is checked before the dial.
 //   G4. No proxy, no unix socket, no HTTP/2 connection shared between origins.
 
@@ -69,7 +69,7 @@ function guardedLookup(
   };
 }
 
-/** Says nothing about the address: what a name means inside is nobody's business outside. */
+/** Says nothing about the address: what a name resolves to inside is not disclosed outside. */
 function refused(): PolicyDenied {
   return new PolicyDenied("the URL cannot be used: its host has an address that is not public", {
     code: "url_not_allowed",

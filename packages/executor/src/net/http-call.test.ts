@@ -368,7 +368,7 @@ describe("the time", () => {
     await waitFor(async () => (await loopback.connections()) === 0, { what: "the connection to be closed" });
   });
 
-  it("is not waited for when nobody listens", async () => {
+  it("is not waited for without a listener", async () => {
     const loopback = await serve({});
     const dispatcher = new Agent();
     const url = new URL(`http://127.0.0.1:${loopback.port}/p?token=s3cret`);

@@ -121,7 +121,7 @@ async function exchange(call: HttpCall, hop: Hop, signal: AbortSignal): Promise<
     bodyTimeout: 0,
   });
   call.onAnswered?.();
-  // A body that is thrown away reports its own abort; nobody waits for it any more.
+  // A body that is thrown away reports its own abort; no caller waits for it any more.
   response.body.on("error", () => {});
   const headers = flattenHeaders(response.headers);
   const location = headers.location;

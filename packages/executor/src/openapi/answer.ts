@@ -1,8 +1,8 @@
 // What an answer of a third party becomes: a tool's output, or the error that its call failed with.
 //
-//   A1. A body steers nobody: `__cg_control` is taken from the top level of the output, whichever way it got there.
+//   A1. A body cannot steer an agent: `__cg_control` is taken from the top level of the output, whichever way it got there.
 //   A2. JSON passes the gate or is kept as text; no body makes a result that cannot be stored.
-//   A3. Everything passes the mask last, so that a server that repeats its request tells no secret.
+//   A3. Everything passes the mask last, so that a server that repeats its request discloses no secret.
 //   A4. A 4xx is the caller's fault (`bad_request`); every other failure is the server's (`upstream_unavailable`).
 
 import {
@@ -92,7 +92,7 @@ function decode(answer: HttpAnswer): string {
   try {
     return new TextDecoder(charset).decode(answer.body);
   } catch {
-    return new TextDecoder().decode(answer.body); // A charset that nobody knows.
+    return new TextDecoder().decode(answer.body); // An unknown charset.
   }
 }
 

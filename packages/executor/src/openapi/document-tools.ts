@@ -1,9 +1,9 @@
 // An OpenAPI 3.x document becomes tools: one definition per operation, each of which can be run by itself.
 //
-//   D1. Where requests go and with which credential is said by whoever registers the document: the server must be on
+//   D1. Where requests go and with which credential is said by the registration of the document: the server must be on
 //       `hosts`, and a credential is used only where `auth` gives its variable. The document cannot widen either.
 //   D2. Names are `resource__operationId`, legal and unique; the order of the document decides who keeps the plain name.
-//   D3. A filter entry that matches nothing is an error, not an empty tool list that nobody notices.
+//   D3. A filter entry that matches nothing is an error, not an empty tool list that stays unnoticed.
 //   D4. What a tool does to the world follows HTTP: GET, HEAD and OPTIONS read, PUT and DELETE are idempotent, POST and
 //       PATCH happen once.
 //   D5. Every definition passes the checks that an uploaded one passes, before it is returned.

@@ -3,7 +3,7 @@
 //   X1. Every hop is asked for by `allow`, which belongs to the definition's own host list.
 //   X2. The trace goes on: same trace id, a span id of its own, derived from the call so that an attempt has one.
 //   X3. A request that may have had its effect although no answer came, or only a redirect that leads nowhere, is
-//       `outcome_unknown` where the tool's effect is `once`: nobody may repeat it without looking.
+//       `outcome_unknown` where the tool's effect is `once`: it must not be repeated without looking.
 //   X4. Errors name hosts and variables, never values. Message and details pass the mask whatever the error: a server
 //       that redirects may put what it was sent into the name of the next host.
 

@@ -7,7 +7,7 @@
 //       else every declared one that is not under `options.args.fixed`. So the `project_id` and `session_id` that a
 //       definition fills in for its own purposes stay here until it says otherwise.
 //   J3. The key comes from an environment variable and goes into the `authorization` header, nowhere else. Without it the
-//       request is anonymous, and somebody is told.
+//       request is anonymous, with a warning.
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue, PolicyDenied } from "@tessera/protocol";
 import type { ToolDefinition } from "@tessera/tool";

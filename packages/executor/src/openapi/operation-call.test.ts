@@ -268,7 +268,7 @@ describe("a credential", () => {
   });
 });
 
-describe("a definition that somebody wrote by hand", () => {
+describe("a definition that was written manually", () => {
   const base = tool(openApiTools(GREENHOUSE, { ...GLASS, auth: { "X-Glass-Key": "GLASS" } }), "glass__waterings");
   const openapi = base.options.openapi as JsonObject;
   const slots = openapi.parameters as JsonObject[];

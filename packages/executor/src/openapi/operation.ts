@@ -1,11 +1,11 @@
 // One operation of an HTTP API as a definition carries it: `options.openapi` in its general form. It says where every
 // argument goes, so that the definition alone can be run.
 //
-//   P1. Read anew and completely at every run: the definition was stored, and whoever stored it may have written it by
-//       hand. What is not understood is refused, not skipped.
+//   P1. Read anew and completely at every run: the definition was stored, and may have been written
+//       manually. What is not understood is refused, not skipped.
 //   P2. Server, hosts and credentials stand here and nowhere else; no argument reaches them.
 //   P3. A credential is named by its environment variable and goes into a header. Queries and cookies are refused: URLs
-//       are logged by everyone on the way, and a cookie is a session of somebody.
+//       are logged by everyone on the way, and a cookie is a user's session.
 
 import { BadRequest, isJsonObject, type JsonObject } from "@tessera/protocol";
 import { API_METHODS, type ApiMethod, apiHostOf } from "@tessera/tool/resources";

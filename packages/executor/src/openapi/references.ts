@@ -1,6 +1,6 @@
 // `$ref` in an OpenAPI document.
 //
-//   F1. Only places inside the document: a reference to anywhere else would make whoever wrote it choose what is fetched.
+//   F1. Only places inside the document: a reference to anywhere else would let the document's author choose what is fetched.
 //   F2. A reference that leads to itself is refused, and chains are bounded.
 
 import { BadRequest, isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";

@@ -1,4 +1,4 @@
-// Reading the settings of a definition. They were uploaded by somebody: every value is checked where it is used, and a
+// Reading the settings of a definition. They were uploaded and are untrusted: every value is checked where it is used, and a
 // wrong one is a `bad_request` that names its field.
 
 import { BadRequest, isJsonObject, type JsonObject } from "@tessera/protocol";

@@ -1,8 +1,8 @@
 // Where the values of `options.envs` come from. They are read here, in the executor, and nowhere else.
 //
 //   V1. The service's own configuration first; then the environment.
-//   V2. A name that is always refused, or not on the operator's list, is refused here too: the definition was pinned by
-//       somebody else, maybe before the list was made.
+//   V2. A name that is always refused, or not on the operator's list, is refused here too: the definition was pinned
+//       elsewhere, maybe before the list was made.
 //   V3. A value that is missing or empty leaves the argument out, with a warning that names the variable, never a value.
 
 import type { ToolDefinition } from "@tessera/tool";

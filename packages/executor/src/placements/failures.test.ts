@@ -1,5 +1,5 @@
-// Why a tool failed, for whoever has to mend it: the same in both placements of this process, at the author's own line, without
-// secrets, in the log once, told to the host, and never in the content of the card.
+// Why a tool failed, for its author: the same in both placements of this process, at the author's own line, without
+// secrets, in the log once, reported to the host, and never in the content of the card.
 
 import { mkdir, mkdtemp, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
@@ -131,7 +131,7 @@ function leaveBehind(): void {
 }
 
 describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
-  it.each(["find", "now"])("is told with its stack, the author's line first: %s", async (name) => {
+  it.each(["find", "now"])("is reported with its stack, the author's line first: %s", async (name) => {
     const { content, failures, stack, logs } = await run(toolOf(placement, name));
     expect(content).toMatchObject({ status: "failed", error: { code: "internal_error" } });
     expect(failures).toHaveLength(1);
@@ -153,7 +153,7 @@ describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
     expect((await run(toolOf(placement, name))).failures).toEqual([stack]);
   });
 
-  it("is told with its causes, and with the errors of an AggregateError", async () => {
+  it("is reported with its causes, and with the errors of an AggregateError", async () => {
     const { stack } = await run(toolOf(placement, "causes"));
     expect(stack.match(/^(?:caused by: )?\w*Error: .*$/gm)).toEqual([
       "Error: no stock",
@@ -165,7 +165,7 @@ describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
     expect(several.stack).toContain("error 2 of 2: Error: two");
   });
 
-  it("in a library is told at the author's line, and where in the library's source", async () => {
+  it("in a library is reported at the author's line, and where in the library's source", async () => {
     const { stack } = await run(toolOf(placement, "library"));
     const line = MODULE.split("\n").findIndex((each) => each.includes("connect(),")) + 1;
     const [, first, mark, inside] = stack.split("\n");
@@ -174,7 +174,7 @@ describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
     expect(inside).toContain(`(${join(root, "node_modules/driver/src/connect.ts")}:6:`);
   });
 
-  it("on purpose is told to the host, and is no news for the log", async () => {
+  it("on purpose is reported to the host, and is no news for the log", async () => {
     const { content, logs, stack } = await run(toolOf(placement, "meant"));
     expect(content).toMatchObject({ error: { message: "no such city" } });
     expect(stack).toMatch(/^ToolError: no such city\n/);
@@ -198,9 +198,9 @@ describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
     }
   });
 
-  it("outside of its call, while that runs, is told with the stack of what ended it", async () => {
+  it("outside of its call, while that runs, is reported with the stack of what ended it", async () => {
     const tool = toolOf(placement, "stray");
-    // Inline, a listener of the process is told whose code it was (runtime's stray-failures.ts); here there is none.
+    // Inline, a listener of the process learns whose code it was (runtime's stray-failures.ts); here there is none.
     const code = { kind: "function", handler: () => new Promise<null>(() => setImmediate(leaveBehind)) } as const;
     const { content, failures, logs, warnings } = await run(placement === "inline" ? { ...tool, code } : tool);
     expect(content).toMatchObject({ status: "failed", error: { code: "tool_crashed" } });
@@ -212,19 +212,19 @@ describe.each(PLACEMENTS)("a handler that fails (%s)", (placement) => {
 });
 
 describe("a run without a mistake in the tool's code", () => {
-  it.each(PLACEMENTS)("tells of none: it went well (%s)", async (placement) => {
+  it.each(PLACEMENTS)("reports none: it went well (%s)", async (placement) => {
     const { content, failures, logs } = await run(toolOf(placement, "fine"));
     expect({ status: content.status, failures, logs }).toEqual({ status: "success", failures: [], logs: [] });
   });
 
-  it("tells of none: nobody has its code here", async () => {
+  it("reports none: its code is not here", async () => {
     const tool = { ...toolOf("inline", "fine"), code: null };
     expect(await run(tool)).toMatchObject({ content: { status: "failed" }, failures: [] });
   });
 });
 
 describe("a module that cannot be loaded", () => {
-  it("is told at its own line: to whoever asked for it, and with the call that needs it", async () => {
+  it("is reported at its own line: to the caller that asked for it, and with the call that needs it", async () => {
     const broken = join(root, "broken.ts");
     await writeFile(
       broken,

@@ -1,13 +1,13 @@
 // The inline placement: a function call in this process, for code the operator trusts like the host itself.
 //
 //   J1. At the deadline, and shortly after a cancel, the run is answered although the handler may still run: JavaScript
-//       cannot stop a promise. `ctx.signal` tells it. This is the one placement in which tool's R2 does not hold.
+//       cannot stop a promise. `ctx.signal` aborts. This is the one placement in which tool's R2 does not hold.
 //   J2. A handler that blocks the event loop blocks the host; no deadline can fire meanwhile. Such code belongs in
 //       `isolated`.
-//   J3. The handler gets copies: what it does to its input reaches nobody, not even its own `ctx.message`.
+//   J3. The handler gets copies: what it does to its input is seen nowhere else, not even in its own `ctx.message`.
 //   J4. Deadline and cancels are listened for once the handler has answered with a promise. Nothing could have been heard
 //       before, and one that answers at once costs no timer.
-//   J5. A failure that the handler leaves behind (a promise that nobody awaits, a throw in a timer) is told with the call's
+//   J5. A failure that the handler leaves behind (a promise without an await, a throw in a timer) is reported with the call's
 //       name. A call that still runs ends by it, as its process would have ended in the isolated placement.
 
 import type { Clock, Timer } from "@tessera/kernel/ports";

@@ -9,7 +9,7 @@ import { type ToolDefinition, toolPolicy } from "@tessera/tool";
 import { isEnvAllowed, isEnvName } from "@tessera/tool/catalog";
 
 const VARIABLES_MAX = 16;
-/** Resources and variables that were told; a host that has seen more begins anew. */
+/** Resources and variables that were reported; a host that has seen more begins anew. */
 const TOLD_MAX = 1_000;
 
 export interface MissingVariables {
@@ -19,7 +19,7 @@ export interface MissingVariables {
   suggestion(): string | null;
 }
 
-/** `told` is the host's memory of what its log has. */
+/** `told` remembers what the host has logged. */
 export function createMissingVariables(definition: ToolDefinition, told: Set<string>): MissingVariables {
   const names = new Set<string>();
   const { resource } = toolPolicy(definition);

@@ -369,7 +369,7 @@ describe("a secret", () => {
 });
 
 describe("an inline run", () => {
-  /** A tool that only ends when it is told to, what it was told, and whether it runs. */
+  /** A tool that never answers, the reasons that its signal gave, and a wait for its start. */
   const waitingTool = () => {
     const seen: string[] = [];
     const tool: RegisteredTool = {
@@ -523,7 +523,7 @@ describe("an inline run", () => {
     expect(late).toMatchObject({ status: "failed", error: { code: "shutting_down", retryable: true } });
   });
 
-  it("cannot change the call's arguments for anybody else", async () => {
+  it("cannot change the call's arguments for any other run", async () => {
     const args = { list: ["a"] };
     const tool: RegisteredTool = {
       definition: definitionOf("mutate"),

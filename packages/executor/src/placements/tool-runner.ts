@@ -7,8 +7,8 @@
 //   U2. Where code runs follows from what it is: a function runs inline, a module in a child.
 //   U3. No secret that was handed to a tool leaves through its result, error, log, progress or messages to other agents.
 //   U4. `close` ends what still runs as a crash would; drain first if that matters.
-//   U5. What went wrong in a tool's code is in the log once, with its stack, and told to the host; what a tool failed with on
-//       purpose (a ToolError, or a suggestion) is only told.
+//   U5. What went wrong in a tool's code is in the log once, with its stack, and reported to the host; what a tool failed with on
+//       purpose (a ToolError, or a suggestion) is only reported.
 //   U6. What a tool says of a directory for another agent is a place in its own workdir, links and absolute paths resolved.
 //   U7. A host whose code changes has a runner for each state of it (`resolving`); what they share ends with any of them.
 
@@ -257,7 +257,7 @@ function lazily<T>(make: () => T): () => T {
   };
 }
 
-/** For a call that names a tool nobody here knows: its refusal is built like any other end. */
+/** For a call that names a tool unknown here: its refusal is built like any other end. */
 function unknownDefinition({ tool_name, after_execution }: ToolInvocation): ToolDefinition {
   return {
     tool_name,

@@ -3,7 +3,7 @@
 //   T1. Its parent is the span whose id came with the call, in this process or another: what happens to be active where a
 //       command is heard may be another turn's.
 //   T2. Arguments and results are never attributes.
-//   T3. Every run beyond the first is counted, whoever asked for it again.
+//   T3. Every run beyond the first is counted, whatever asked for it again.
 
 import {
   type Context,
@@ -53,7 +53,7 @@ export async function traceRun(
   }
 }
 
-/** T1. An executor behind HTTP may have been told none. */
+/** T1. An executor behind HTTP may have been given none. */
 function parentOf({ trace_id, span_id }: ToolInvocation): Context {
   const stored: SpanContext = { traceId: trace_id, spanId: span_id, traceFlags: TraceFlags.SAMPLED, isRemote: true };
   return isSpanContextValid(stored) ? trace.setSpanContext(context.active(), stored) : context.active();

@@ -1,8 +1,8 @@
-// The environment that an isolated tool sees, which tells of variables that were read and are not there. They are not
+// The environment that an isolated tool sees, which reports variables that were read and are not there. They are not
 // there on purpose (isolated-process.ts, P3), and a tool that expects one fails with words that name no cause.
 //
-//   E1. A read of a missing variable answers undefined, as without this; asking whether there is one is not told at all.
-//   E2. What programs and their libraries look for by habit is not told: nobody would grant it.
+//   E1. A read of a missing variable answers undefined, as without this; asking whether there is one is not reported at all.
+//   E2. What programs and their libraries look for by habit is not reported: no operator would grant it.
 //   E3. Reads of Node's own code are not the tool's: they are known by the file of their caller.
 
 /** Colours, debugging, paths and sessions of a terminal, settings of Node and of loaders. */

@@ -4,7 +4,7 @@ import type { Bus, Clock, OpenedCall } from "@tessera/kernel";
 import { buildChunkPayload, formatSubject, gateJson, type JsonObject, type JsonValue } from "@tessera/protocol";
 import type { ToolProgress } from "@tessera/tool";
 
-/** More often nobody could read it. */
+/** More often than this a person could not read it. */
 const PROGRESS_INTERVAL_MS = 100;
 const MESSAGE_CHARS_MAX = 1_000;
 const DATA_BYTES_MAX = 8 * 1_024;

@@ -168,7 +168,7 @@ function canceled(): TesseraError {
 
 /**
  * R5. A sandbox's own exit status is that of its command, or 128 and the number of the signal that killed it, as shells say
- * it. A command that itself exits with such a number cannot be told from one that was killed.
+ * it. A command that itself exits with such a number cannot be distinguished from one that was killed.
  */
 function exitShown(code: number | null, signal: string | null, { isConfined }: SpawnPlan) {
   if (code === null) return { exitCode: -1, signal };
@@ -221,7 +221,7 @@ function sendTo(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** The sandbox's process 1 as this process sees it; null until it has told. */
+/** The sandbox's process 1 as this process sees it; null until it was reported. */
 function readInnerPid(child: ChildProcess): () => number | null {
   let text = "";
   let pid: number | null = null;

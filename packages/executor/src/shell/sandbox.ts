@@ -3,11 +3,11 @@
 //   S1. Confined means: own namespaces for processes, network, IPC and mounts; nothing of the disk but the system's
 //       programs (read-only), the workdir and a small /tmp; no capability that reaches anything outside.
 //   S2. The sandbox program itself is started with an empty environment. Inside, process 1 is that program, and its
-//       environment is readable by whoever has the same user.
+//       environment is readable by every process of the same user.
 //   S3. The command's own variables are set last, by `env -i`: a variable of a model never reaches a program that still
 //       has rights to lose. They stand on a command line, like the command itself, and are no place for secrets.
 //   S4. A host that runs as root gives its rights up before the command runs: user `nobody`, one capability, the one to
-//       read and write the workdir's files whoever owns them. Root in a user namespace would not do: the kernel counts no
+//       read and write the workdir's files whatever user owns them. Root in a user namespace would not do: the kernel counts no
 //       processes for it and lets it write settings under /proc/sys that reach the whole machine. The price: all commands of
 //       the machine share one process limit, new files belong to `nobody`, and modes of the host's own files cannot be
 //       changed.
@@ -60,7 +60,7 @@ export interface SpawnPlan {
   readonly args: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
-  /** The sandbox tells its inner process on INFO_FD and reads its system calls from FILTER_FD. */
+  /** The sandbox reports its inner process on INFO_FD and reads its system calls from FILTER_FD. */
   readonly isConfined: boolean;
 }
 
@@ -72,7 +72,7 @@ const SETPRIV = "/usr/bin/setpriv";
 const NOBODY = 65_534;
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 const SYSTEM_LINKS = ["bin", "sbin", "lib", "lib32", "lib64"];
-/** What programs under /usr look up. Nothing of it tells about this machine or its users. */
+/** What programs under /usr look up. Nothing of it describes this machine or its users. */
 const SYSTEM_FILES = ["/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime", "/etc/ssl/certs"];
 
 export function planSpawn(setup: ShellSetup, job: ShellJob): SpawnPlan {

@@ -6,7 +6,7 @@
 //   F3. Calls of another architecture have other numbers; there are none.
 //   F4. No io_uring: what is asked of it (F2's calls among it) passes no filter.
 //
-// Programs that ask are told that the call does not exist, and fall back where they can.
+// Programs that call one get the error that it does not exist, and fall back where they can.
 
 const ALLOW = 0x7fff0000;
 const ERRNO = 0x00050000;

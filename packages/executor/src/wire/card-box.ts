@@ -2,10 +2,10 @@
 // `tool.result` card and reports it; behind these three the calls are claimed, fenced and renewed through a port.
 //
 //   X1. Reading the call's card is the claim (docs/design.md#claim-before-work): the command is acked right after it, whatever
-//       the answer, and a call that somebody else has or had is an error the handler never has to think about.
+//       the answer, and a call that another claim has or had is an error the handler never has to think about.
 //   X2. The ticket and the capability stay in here; a handler sees neither.
 //   X3. From the claim to the report the lease is renewed; a call that was lost makes saving and reporting fail.
-//   X4. Whoever stores a result card may name it otherwise; a pointer that the handler built is translated when reported.
+//   X4. The store of a result card may name it otherwise; a pointer that the handler built is translated when reported.
 //   X5. A call is held for the delivery that opened it. Another command that names the same call is not the same command.
 
 import {
@@ -94,7 +94,7 @@ export class CardBox {
   /** The handler is done with this command: what it did not report is let go, and its lease lapses. */
   dismiss(delivery: Delivery): void {
     this.#admitted.delete(cardKey(delivery));
-    // By the delivery and not by its header: anybody on the bus can write another call's id there (X5).
+    // By the delivery and not by its header: every client of the bus can write another call's id there (X5).
     for (const [callId, held] of this.#held) if (held.delivery === delivery) this.#release(callId);
   }
 

@@ -2,7 +2,7 @@
 //
 //   U1. A handler that read its card has claimed the call and the command is acked. One that returns without reading is
 //       acked, too: it did not want the call, and the sweeper rings again. One that throws before the claim is asked again.
-//   U2. A call that somebody else has is no failure of the handler.
+//   U2. A call that another executor has is no failure of the handler.
 
 import {
   type Bus,

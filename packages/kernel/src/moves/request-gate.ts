@@ -90,7 +90,7 @@ function gateMetadata(metadata: ReadonlyJsonObject): ReadonlyJsonObject {
   return gateJson(metadata, { bytesMax: CARD_METADATA_BYTES_MAX }) as ReadonlyJsonObject;
 }
 
-export function gateArguments(value: unknown): JsonObject {
+export function storableArguments(value: unknown): JsonObject {
   return gateJson(value, { bytesMax: ARGUMENTS_BYTES_MAX }) as JsonObject;
 }
 

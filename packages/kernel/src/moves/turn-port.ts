@@ -44,9 +44,9 @@ import {
   answering,
   checkIds,
   checkTarget,
-  gateArguments,
   gateCard,
   gateRuntimeConfig,
+  storableArguments,
   storableStack,
 } from "./request-gate.ts";
 
@@ -257,7 +257,7 @@ function completeCall(call: CallDraft, projectId: string, ids: Ids) {
     tool_call_id: call.tool_call_id,
     card_id: call.card_id ?? ids.mint("card"),
     tool_name: call.tool_name,
-    arguments: gateArguments(call.arguments),
+    arguments: storableArguments(call.arguments),
     target_subject: call.target_subject,
     author_id: call.author_id,
     span_id: call.span_id ?? ids.spanId(),

@@ -1,5 +1,5 @@
-// Serves the commands of a target: hears them, claims their calls, works on them, reports. What the work is, `work` says: a
-// tool service runs tools, the PMO its internal ones.
+// Serves the commands of a target: hears them, claims their calls, works on them under their lease, reports. What the work is,
+// `work` says: a tool service runs tools, the PMO its internal ones.
 //
 //   S1. The claim comes first and the database decides; the command is acked right after it, whatever its answer. A command
 //       that comes twice, or to two executors, is worked on once.
@@ -7,14 +7,16 @@
 //   S3. At most `concurrencyMax` calls are worked on at once; a command that finds no place waits unclaimed, so another
 //       member of the durable may take it.
 //   S4. stop() takes no more work and waits for what runs; after the grace it lets go of the rest, whose leases then lapse.
+//   S5. What a call is, its card and its pinned definition say; a command that says otherwise is counted, not obeyed.
 
 import { LEASE_MS, parseToolCommand, TesseraError, type ToolCommand } from "@tessera/protocol";
 import type { ExecutorPort } from "../moves/executor-port.ts";
 import type { OpenedCall } from "../moves/outcomes.ts";
 import type { RegistryPort } from "../moves/registry-port.ts";
 import type { Bus, Clock, Delivery, Ids, SubscribeOptions, Subscription } from "../ports.ts";
+import { unwatched, type WhileAtWork } from "../recovery/hangs.ts";
 import { createRefusedCommands, LATE_CODES } from "./refused-commands.ts";
-import type { CallEnd, WorkOnCallOptions } from "./work-on-call.ts";
+import { type WorkedCall, workOnCall } from "./work-on-call.ts";
 import { WorkSlots } from "./work-slots.ts";
 import { listenForWork, type WorkSourceOptions } from "./work-source.ts";
 
@@ -34,17 +36,17 @@ export interface ServeCommandsOptions {
   readonly sources: readonly Pick<SubscribeOptions, "pattern" | "durable">[];
   readonly concurrencyMax?: number | undefined;
   readonly leaseMs?: number | undefined;
-  readonly work: (claimed: ClaimedCall) => Promise<CallEnd>;
+  /** Does what a claimed call asks for; `signal` is aborted when the call is lost (work-on-call.ts). */
+  readonly work: (claimed: ClaimedCall, signal: AbortSignal) => Promise<WorkedCall | "withheld">;
+  /** Around each call that is worked on. */
+  readonly whileAtWork?: WhileAtWork | undefined;
   readonly onWarning: (warning: string) => void;
 }
 
-export interface ClaimedCall {
+interface ClaimedCall {
   readonly call: OpenedCall;
-  /** The command that brought it; what it says beside the ticket is not believed. */
+  /** The command that brought it; what it says beside the ticket is not believed (S5). */
   readonly command: ToolCommand;
-  /** For workOnCall: whose lease it is, and since when. */
-  readonly options: WorkOnCallOptions;
-  readonly count: (what: string) => void;
 }
 
 export interface CommandService {
@@ -59,7 +61,7 @@ const GRACE_DEFAULT_MS = 30_000;
 const STORE_AWAY_RETRY_MS = 1_000;
 
 export async function serveCommands(options: ServeCommandsOptions): Promise<CommandService> {
-  const { bus, kernel, clock, ids, executor, principal, target, project, onWarning } = options;
+  const { bus, kernel, clock, ids, executor, principal, target, project, whileAtWork = unwatched, onWarning } = options;
   const leaseMs = options.leaseMs ?? LEASE_MS;
   const concurrencyMax = options.concurrencyMax ?? CONCURRENCY_DEFAULT;
   const slots = new WorkSlots(concurrencyMax);
@@ -126,8 +128,12 @@ export async function serveCommands(options: ServeCommandsOptions): Promise<Comm
 
   async function work(call: OpenedCall, command: ToolCommand, askedAtMs: number): Promise<void> {
     const own = { port: kernel, clock, principal, leaseMs, askedAtMs, stopping: stopping.signal, onWarning };
+    const atWork = { agent_turn_id: call.agent_turn_id, isSuspect: call.attempt > 1 };
+    countDifferences(call, command, count); // S5
     try {
-      const end = await options.work({ call, command, options: own, count });
+      const end = await whileAtWork(atWork, () =>
+        workOnCall(call, own, (signal) => options.work({ call, command }, signal)),
+      );
       if (end.ended !== "reported") count(end.ended);
       else count(end.outcome.outcome === "rejected" ? end.outcome.code : end.status);
     } catch (error) {
@@ -160,4 +166,17 @@ export async function serveCommands(options: ServeCommandsOptions): Promise<Comm
       grace.cancel();
     },
   };
+}
+
+/** S5 */
+function countDifferences(
+  call: OpenedCall,
+  { command, dropped, trace_restarted }: ToolCommand,
+  count: (what: string) => void,
+): void {
+  if (dropped.length > 0) count("dropped_fields");
+  if (trace_restarted) count("trace_restarted");
+  const { after_execution, tool_name } = command;
+  if (after_execution !== null && after_execution !== call.after_execution) count("after_execution_mismatch");
+  if (tool_name !== null && tool_name !== call.tool_name) count("tool_name_mismatch");
 }

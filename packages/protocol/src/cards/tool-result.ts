@@ -1,7 +1,7 @@
 // Building a tool's result: whatever an executor hands over becomes content that the kernel accepts.
 //
 //   B1. Never throws, and what it returns always passes `validateToolResultContent`: a tool that misbehaves gets a
-//       failed result, not a call that nobody can settle.
+//       failed result, not a call that can never be settled.
 //   B2. Coercion happens here and nowhere else, and only towards failure.
 
 import type { ErrorCode } from "../errors/error-catalogue.ts";

@@ -28,7 +28,7 @@ export interface ErrorCatalogueEntry {
   readonly retry: Retry;
   /** What happened, in one sentence. */
   readonly meaning: string;
-  /** What whoever reads it should do. */
+  /** What the reader of the error should do. */
   readonly todo: string;
 }
 

@@ -126,7 +126,7 @@ function describeTesseraError(error: TesseraError): ErrorShape {
   };
 }
 
-/** An Error of somebody else: codes of the catalogue and of Goondan count, others are kept in the detail. */
+/** An Error of other code: codes of the catalogue and of Goondan count, others are kept in the detail. */
 function describeThrown(error: Error, defaultCode: ErrorCode): ErrorShape {
   const { code, suggestion, helpUrl } = error as { code?: unknown; suggestion?: unknown; helpUrl?: unknown };
   const detail: Record<string, unknown> = {};

@@ -37,7 +37,7 @@ const survivor = fc.letrec((tie) => ({
 })).value;
 
 describe("what JSON carries without loss", () => {
-  test("passes both doors unchanged, twice", () => {
+  test("passes both checks unchanged, twice", () => {
     fc.assert(
       fc.property(survivor, (value) => {
         const json = JSON.stringify(value);

@@ -227,7 +227,7 @@ function nameOf(value: object): string {
   return typeof name === "string" && name !== "" ? name.slice(0, 64) : "object";
 }
 
-/** Refuses what is not UTF-8, and a byte order mark of any kind: whoever sends one disagrees about the encoding. */
+/** Refuses what is not UTF-8, and a byte order mark of any kind: its sender disagrees about the encoding. */
 function decodeUtf8(bytes: Uint8Array): string {
   // The second byte of UTF-16 without a mark is NUL for every JSON text, and so is the first in the other byte order.
   if (bytes.length > 1 && (bytes[0] === 0 || bytes[1] === 0)) throw invalidEncoding();

@@ -1,4 +1,4 @@
-// A JSON reader for text from strangers.
+// A JSON reader for untrusted text.
 //
 // `JSON.parse` keeps the last of two equal keys, rounds 2^53 + 1, turns 1e400 into Infinity and lets `__proto__` through,
 // and none of that can be seen afterwards. So the text is read once, here, by a loop with its own stack.

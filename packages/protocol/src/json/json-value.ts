@@ -17,7 +17,7 @@ export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** An empty object that inherits nothing: no key of a stranger can mean anything but itself. */
+/** An empty object that inherits nothing: no key from untrusted input can mean anything but itself. */
 export function emptyJsonObject(): JsonObject {
   return Object.create(null) as JsonObject;
 }

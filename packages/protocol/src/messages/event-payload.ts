@@ -1,7 +1,7 @@
 // Payloads of wakeups, events and stream chunks, as they are sent.
 //
-//   E1. A wakeup says only that somebody should look; the inbox decides what there is to do.
-//   E2. Events tell observers what was committed. They may be lost: whoever needs all of them reads by cursor.
+//   E1. A wakeup says only that a worker should look; the inbox decides what there is to do.
+//   E2. Events report to observers what was committed. They may be lost: an observer that needs all of them reads by cursor.
 //   E3. Chunks are the lossy live view of a step. They never change state.
 
 import type { ErrorObject } from "../errors/normalize-error.ts";

@@ -63,7 +63,7 @@ test("events keep their payload but lose the control fields, and name their agen
   expect({ ...payload }).toEqual({ status: "success" });
 });
 
-test("a malformed traceparent starts a new trace and is told", () => {
+test("a malformed traceparent starts a new trace and is reported", () => {
   const { ctx, trace_restarted } = buildNatsIngressContext({ ...headers, traceparent: "x".repeat(10_000) }, {}, tool, {
     ids,
   });

@@ -70,7 +70,7 @@ describe("parsing a subject", () => {
     expect(parseSubject(subject)).toBeNull();
   });
 
-  test.each(["v0", "v999", "v1", "v1r5"])("tells version %s from a broken subject", (version) => {
+  test.each(["v0", "v999", "v1", "v1r5"])("distinguishes version %s from a broken subject", (version) => {
     const subject = `cg.${version}.p.c.cmd.tool.t.a`;
     expect(classifySubject(subject)).toEqual({ kind: "unsupported_version", version });
     expect(parseSubject(subject)).toBeNull();
@@ -114,7 +114,7 @@ test.each([
   expect(matchesPattern(subject, pattern)).toBe(expected);
 });
 
-test("families are told apart by their whole tail", () => {
+test("families are distinguished by their whole tail", () => {
   expect(subjectFamily("cg.v1r4.p.c.cmd.agent.worker.wakeup")).toBe("agent_wakeup");
   expect(subjectFamily("cg.v1r4.p.c.cmd.tool.t.wakeup")).toBe("tool_command");
   expect(subjectFamily("cg.v1r4.p.c.cmd.sys.pmo.internal.fork_join")).toBe("pmo_command");

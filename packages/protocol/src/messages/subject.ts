@@ -58,7 +58,7 @@ export function parseSubject(subject: string): SubjectParts | null {
   return verdict.kind === "ok" ? verdict.parts : null;
 }
 
-/** Reads a subject and, where it cannot, tells a broken one from one of another protocol version. */
+/** Reads a subject and, where it cannot, distinguishes a broken one from one of another protocol version. */
 export function classifySubject(subject: string): SubjectVerdict {
   if (subject.length > SUBJECT_CHARS_MAX) return { kind: "invalid_subject" };
   const tokens = subject.split(".");

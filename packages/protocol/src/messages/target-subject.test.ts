@@ -40,7 +40,7 @@ describe("a template is refused when", () => {
     ["it has a prototype placeholder", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.{__proto__}.y"],
     ["its placeholders are swapped", "cg.v1r4.{channel_id}.{project_id}.cmd.tool.x.y"],
     ["its braces are nested", "cg.v1r4.{{project_id}}.{channel_id}.cmd.tool.x.y"],
-    ["its action has two tokens, which nobody listens to", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.y.z"],
+    ["its action has two tokens, which no executor subscribes to", "cg.v1r4.{project_id}.{channel_id}.cmd.tool.x.y.z"],
     ["it names another project", "cg.v1r4.p2.{channel_id}.cmd.tool.x.y"],
     ["it is empty", ""],
   ])("%s", (_, template) => {
@@ -50,7 +50,7 @@ describe("a template is refused when", () => {
   });
 });
 
-test("what is wrong is told in a short message, however long the template", () => {
+test("an error message is short, however long the template", () => {
   for (const token of ["\0".repeat(5_000), "x".repeat(5_000), "\ud800".repeat(5_000)]) {
     const refused = expect.objectContaining({ message: expect.stringMatching(/^.{1,600}$/) });
     expect(() => parseTargetSubject(`cg.v1r4.{project_id}.{channel_id}.cmd.tool.${token}.y`)).toThrow(refused);

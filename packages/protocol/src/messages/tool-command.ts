@@ -33,7 +33,7 @@ export interface ToolCommand {
   readonly trace_restarted: boolean;
 }
 
-/** PMO tools are told everything by the command; other tools may take name and after_execution from card and definition. */
+/** PMO tools get everything from the command; other tools may take name and after_execution from card and definition. */
 const PMO_REQUIRED: readonly CommandPayloadField[] = ["tool_name", "after_execution"];
 
 export function parseToolCommand(

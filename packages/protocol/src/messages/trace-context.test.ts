@@ -46,7 +46,7 @@ describe("settling on one trace", () => {
     expect(resolveTrace({ trace_id: TRACE }, ids)).toMatchObject({ trace_id: TRACE, restarted: false });
   });
 
-  test("a malformed one is replaced and told", () => {
+  test("a malformed one is replaced and reported", () => {
     expect(resolveTrace({ traceparent: "junk" }, ids)).toEqual({
       trace_id: "a".repeat(32),
       traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01`,

@@ -14,7 +14,7 @@ it.each([
   expect(unknownField(written, FIELDS)).toContain(`did you mean \`${meant}\`?`);
 });
 
-it("what resembles none is told with all there are, and is never repeated at length", () => {
+it("a name that resembles none is answered with all there are, and is never repeated at length", () => {
   expect(unknownField("colour", ["b", "a"])).toBe('"colour" is not a field here; the fields are a, b');
   expect(unknownField("x".repeat(1_000_000), ["a"])).toHaveLength(
     '"" is not a field here; the fields are a'.length + 81,

@@ -77,7 +77,7 @@ export const WIRE_SCHEMAS = {
   "wakeup-payload": document(
     "wakeup-payload",
     "Payload of a wakeup",
-    "Somebody should look at the agent's inbox.",
+    "Asks a worker to look at the agent's inbox.",
     WAKEUP_PAYLOAD_SCHEMA,
   ),
   "step-event": document(

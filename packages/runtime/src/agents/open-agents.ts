@@ -25,6 +25,7 @@ import {
   readSwarmResources,
   type SwarmBundle,
   startAgentWorker,
+  startUiWorker,
   UI_WORKER_TARGET,
   WORKER_TARGET_DEFAULT,
 } from "@tessera/agent";
@@ -130,7 +131,7 @@ export async function openAgents(options: AgentsOptions): Promise<Agents> {
       })
     : null;
   const ui = roles.includes("ui")
-    ? await (await import("@tessera/agent/ui")).startUiWorker({
+    ? await startUiWorker({
         ...{ ...node, project, runner, isHosted },
         whileAtWork: options.whileAtWork,
         onWarning,

@@ -6,7 +6,7 @@
 import { writeSync } from "node:fs";
 import { Writable } from "node:stream";
 
-/** Waits while the pipe is full; ends the process group when nobody reads it any more. */
+/** Waits while the pipe is full; ends the process group when the pipe has no reader any more. */
 export function writeAll(fd: number, data: Uint8Array): void {
   let rest = data;
   while (rest.length > 0) {
@@ -18,7 +18,7 @@ export function writeAll(fd: number, data: Uint8Array): void {
   }
 }
 
-/** Replaces process.stdout and process.stderr, and with them what `console` prints to, before anybody used them. */
+/** Replaces process.stdout and process.stderr, and with them what `console` prints to, before their first use. */
 export function writeOutputSynchronously(): void {
   for (const [name, fd] of [
     ["stdout", 1],

@@ -6,7 +6,7 @@ import { decodeDates, encodeDates, RUNTIME_METHODS, type RuntimeMethod, type Run
 export interface ChildRuntime {
   readonly runtime: AgentToolRuntime;
   onReply(ask: number, reply: RuntimeReply): void;
-  /** The call is settled: nobody will answer any more. */
+  /** The call is settled: no answer will come any more. */
   close(): void;
 }
 
@@ -34,7 +34,7 @@ export function createChildRuntime(ask: (ask: number, method: RuntimeMethod, arg
     },
     close() {
       isClosed = true;
-      open.clear(); // left unsettled on purpose: a rejection that nobody awaits would end the process
+      open.clear(); // left unsettled on purpose: an unhandled rejection would end the process
     },
   };
 }

@@ -1,7 +1,7 @@
 // What a host and an isolated child say to each other: one JSON value per line, on pipes of their own, never on stdout.
 //
-//   F1. A frame names its call. What a handler still sends after its call was settled belongs to nobody and is dropped.
-//   F2. The host believes nothing: frames are bounded, pass the JSON gate and are checked by whoever uses them.
+//   F1. A frame names its call. What a handler still sends after its call was settled belongs to no call and is dropped.
+//   F2. The host believes nothing: frames are bounded, pass the JSON gate and are checked where they are used.
 //   F3. `started` is written before the handler is called. A child that dies without it has had no effect.
 //   F4. Dates in what `ctx.runtime` sends and receives stay Dates.
 
@@ -52,7 +52,7 @@ export type FromChild =
   | { readonly type: "started"; readonly call: number }
   | { readonly type: "log"; readonly call: number; readonly level: ToolLogEntry["level"]; readonly message: string }
   | { readonly type: "progress"; readonly call: number; readonly update: unknown }
-  /** Something that nobody caught is about to end the process. */
+  /** An uncaught error is about to end the process. */
   | { readonly type: "uncaught"; readonly call: number; readonly stack: FailureStack }
   /** The tool read a variable that it does not see. */
   | { readonly type: "missing_variable"; readonly call: number; readonly name: string }

@@ -3,14 +3,14 @@
 //   H1. Nothing but frames is written to the host's pipe, and synchronously: what was sent has arrived even if the
 //       handler ends the process in the next line.
 //   H2. `started` is written before the handler is called (frames.ts, F3).
-//   H3. An error that nobody caught ends the process, as Node does it: the host turns that into the call's end. Its stack is
-//       told before. Stacks are deep enough to reach the tool's own code through a library.
-//   H4. What one call leaves behind in globals is seen by later calls of the same tool and project, never by anybody
-//       else. A handler that changed a built-in prototype is not given another call.
+//   H3. An uncaught error ends the process, as Node does it: the host turns that into the call's end. Its stack is
+//       sent before. Stacks are deep enough to reach the tool's own code through a library.
+//   H4. What one call leaves behind in globals is seen by later calls of the same tool and project, never by any
+//       other. A handler that changed a built-in prototype is not given another call.
 //   H5. A call is settled after what it printed has left this process, so that a flood is its own and not the next call's.
 //   H6. A timer, a socket or a process that a call left open may end or disturb this process at any later moment. After
-//       the answer and one turn of the event loop, in which things close, `rested` tells the host whether there is one.
-//   H7. A variable that is read and not there is told to the host, once for a call: also one that the module read when it
+//       the answer and one turn of the event loop, in which things close, `rested` reports to the host whether there is one.
+//   H7. A variable that is read and not there is reported to the host, once for a call: also one that the module read when it
 //       was loaded, with each call.
 
 import { flushCompileCache, syncBuiltinESMExports } from "node:module";

@@ -4,7 +4,7 @@
 //       at the deadline the process group is killed first; a canceled run gets a short grace.
 //   I2. A child that dies before the handler was called has done nothing: the run starts again in a new child, once.
 //   I3. A `once` tool whose child died goes through its reconciler, where it has one, in a new child.
-//   I4. Only deaths nobody ordered count as crashes; any answer of a handler, also a failure, is a success of its process.
+//   I4. Only deaths that the host did not order count as crashes; any answer of a handler, also a failure, is a success of its process.
 //   I5. Isolation is for accidents. A child runs as the same user: it can read and write what that user can, the environment
 //       of this process under /proc included, unless `hidesProcesses` is set.
 //   I6. With `versionsDir` a module has versions: each look at it is one (pinned-sources.ts), and runs get the one that is in

@@ -1,4 +1,4 @@
-// The limits of isolated tools. Each may be set by whoever makes the host.
+// The limits of isolated tools. Each is an option of the host.
 
 const MIB = 1024 * 1024;
 
@@ -17,7 +17,7 @@ export interface IsolatedLimits {
   readonly inspectMs: number;
   /** A child that was used before and does not take the next call within this time is replaced. */
   readonly takeMs: number;
-  /** From a call's answer until the child tells what the call left behind; one that does not is ended. */
+  /** From a call's answer until the child reports what the call left behind; one that does not is ended. */
   readonly restMs: number;
   /** How long a call may wait for a child. Less than the margin of a call's deadline, which is two leases. */
   readonly queueMs: number;

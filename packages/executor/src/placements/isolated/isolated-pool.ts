@@ -2,7 +2,7 @@
 //
 //   L1. A child serves one entry module and one project; only a child that ran nothing yet belongs to no project.
 //   L2. Never more children than the limits say, those included that are on their way out.
-//   L3. While a module is in a crash loop no child of it starts; its callers are told when the next start is.
+//   L3. While a module is in a crash loop no child of it starts; its callers get the time of the next start.
 //   L4. Callers wait in order, for a bounded time, in a bounded queue.
 //   L5. Where a module has versions (isolated-host.ts, I6), a child serves the one that it loaded. A child that only looks at a
 //       new one waits for no place: the others may all be at work.
@@ -19,7 +19,7 @@ export interface PoolRequest {
   /** Null when nothing is run: the child is only asked what it exports. */
   readonly project: string | null;
   readonly cwd: string;
-  /** True: a child that nobody used before. */
+  /** True: a child not used before. */
   readonly isFresh: boolean;
   /** Of the version that is meant (L5). */
   readonly sources?: SourcesFile | undefined;
@@ -173,7 +173,7 @@ export function createIsolatedPool(options: PoolOptions): IsolatedPool {
     return { kind: "child", child: { worker: child.worker, entry: child.entry, isWarm } };
   };
 
-  /** Serves whoever waits, in order (L4). */
+  /** Serves the waiting requests, in order (L4). */
   const serve = (): void => {
     for (const waiter of waiting) {
       const taken = isClosed ? ({ kind: "closed" } as const) : tryTake(waiter.request);

@@ -194,7 +194,7 @@ async function ended(
   return exit;
 }
 
-/** A sandbox tells the signal that ended its first process as shells do. */
+/** A sandbox reports the signal that ended its first process as shells do. */
 function endOf(code: number | null, signal: NodeJS.Signals | null) {
   const name = Object.entries(constants.signals).find(([, number]) => code === 128 + number)?.[0];
   return name === undefined ? { code, signal } : { code: null, signal: name as NodeJS.Signals };

@@ -3,7 +3,7 @@
 //   V1. One call at a time. Frames of an earlier call are dropped.
 //   V2. An answer counts only when it has the shape of an executed call; anything else ends the child.
 //   V3. A run ends exactly once: settled, or died with `hasStarted` telling whether the handler was called.
-//   V4. After its answer a child tells whether the call left work behind. One that did, or that does not tell in time,
+//   V4. After its answer a child reports whether the call left work behind. One that did, or that does not report in time,
 //       is to be retired; the answer stands.
 
 import type { Clock } from "@tessera/kernel/ports";
@@ -45,7 +45,7 @@ export type WorkerEnd =
       readonly kind: "died";
       readonly exit: ProcessExit;
       readonly hasStarted: boolean;
-      /** Of what nobody caught; empty where it ended in another way. */
+      /** Of the uncaught error; empty where it ended in another way. */
       readonly stack: FailureStack;
     };
 
@@ -138,7 +138,7 @@ export function startIsolatedWorker(options: WorkerOptions): IsolatedWorker {
       case "rested":
         return run.rest(frame.retire === true);
       default:
-        void child.kill("protocol"); // a type nobody knows: the child is not what it should be
+        void child.kill("protocol"); // an unknown type: the child is not what it should be
     }
   };
 

@@ -18,7 +18,7 @@ import {
 } from "../../../test/isolated-bench.ts";
 import type { IsolatedHost } from "./isolated-host.ts";
 
-/** What a tool is told of an error of ctx.runtime. */
+/** What a tool sees of an error of ctx.runtime. */
 const REFUSAL = { code: "not_found", suggestion: "Ask another.", helpUrl: "https://help.example/x", retryable: false };
 const SMALL = { heapMb: 64, memoryBytesMax: 400 * 1024 * 1024 };
 
@@ -172,7 +172,7 @@ describe("an isolated tool", () => {
     expect(await run(host, "echo", { effect: "once", timeoutMs: 10_000 })).toMatchObject(ECHO);
   });
 
-  it("is told of a cancel, and ended when it does not listen", async () => {
+  it("gets a cancel, and is ended when it does not react", async () => {
     for (const { name, cancelGraceMs } of [
       { name: "spin", cancelGraceMs: 300 },
       { name: "abortable", cancelGraceMs: 10_000 },
@@ -194,7 +194,7 @@ describe("an isolated tool", () => {
     expect(host.children()).toBe(0);
   });
 
-  it("logs through its logger, stdout and stderr, and tells its progress", async () => {
+  it("logs through its logger, stdout and stderr, and reports its progress", async () => {
     const host = await newHost();
     const logs: string[] = [];
     const updates: unknown[] = [];
@@ -234,7 +234,7 @@ describe("an isolated tool", () => {
     expect(given).toEqual({ timeoutMs: 5 });
   });
 
-  it("tells of variables that it reads and does not see, once for a call, and finds what it asks for", async () => {
+  it("reports variables that it reads and does not see, once for a call, and finds what it asks for", async () => {
     const host = await newHost();
     const read: string[] = [];
     const hooks = { onMissingVariable: (name: string) => void read.push(name) };

@@ -21,7 +21,7 @@ const FILES_MAX = 10_000;
 /** Of this product, where it is run from its sources. */
 const OWN = join(import.meta.dirname, "../../../..");
 
-/** S1. The answer writes down what was found; what is read after it is nobody's business. `not`: directories of this product. */
+/** S1. The answer writes down what was found; what is read after it is not recorded. `not`: directories of this product. */
 export function recordSources(path: string, not: readonly string[]): () => void {
   const found = new Map<string, string | null>();
   let isOver = false;

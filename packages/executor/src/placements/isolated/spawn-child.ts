@@ -39,7 +39,7 @@ function handedDescriptors(): number[] {
   }
 }
 
-/** Where it cannot be told (no /proc), it is not. */
+/** False where it cannot be read (no /proc). */
 function isClosedInChildren(fd: number): boolean {
   if (process.platform !== "linux") return false;
   try {

@@ -1,20 +1,17 @@
-// Runs the tool of an opened call and takes the call to its end (the kernel's workOnCall). The same for a command from the bus
-// and a claim over HTTP.
+// Runs the tool of an opened call; whose lease it is, and that the result is reported, its caller sees to (the kernel's
+// workOnCall). The same for a command from the bus and a claim over HTTP.
 
-import { type CallEnd, type OpenedCall, type WorkedCall, type WorkOnCallOptions, workOnCall } from "@tessera/kernel";
+import type { OpenedCall, WorkedCall } from "@tessera/kernel";
 import { buildErrorResultFromException, isJsonObject, readCallerFacts, TesseraError } from "@tessera/protocol";
 import type { RunFailure, RunOptions, ToolInvocation, ToolRunner } from "@tessera/tool";
 import { stackOf } from "@tessera/tool/run";
 
-export interface RunOpenedCallOptions extends Omit<RunOptions, "signal" | "onFailure">, WorkOnCallOptions {
+export interface RunToolOptions extends Omit<RunOptions, "signal" | "onFailure"> {
   readonly runner: Pick<ToolRunner, "run">;
+  readonly onWarning: (warning: string) => void;
 }
 
-export async function runOpenedCall(call: OpenedCall, options: RunOpenedCallOptions): Promise<CallEnd> {
-  return await workOnCall(call, options, async (signal) => await runTool(call, signal, options));
-}
-
-async function runTool(call: OpenedCall, signal: AbortSignal, options: RunOpenedCallOptions): Promise<WorkedCall> {
+export async function runTool(call: OpenedCall, signal: AbortSignal, options: RunToolOptions): Promise<WorkedCall> {
   if (call.tool_name === "" || !isJsonObject(call.arguments)) {
     const invalid = new TesseraError("invalid_card", "the tool.call card holds no tool name, or no arguments object");
     return { content: { ...buildErrorResultFromException(invalid), after_execution: call.after_execution } };
