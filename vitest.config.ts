@@ -3,7 +3,8 @@
 // `unit` and `pglite` need no server: `vitest run --project unit --project pglite`. The others share one PostgreSQL and
 // one NATS, which the global setup starts. The kernel's suite runs twice, once on each engine.
 //
-//   V1. Processes that tests start keep their compiled sources between them; the `tessera` command has its own cache.
+//   V1. Processes that tests start keep their compiled sources between them; the `tessera` command has its own cache. V8 refuses
+//       what was compiled under other flags, so processes with flags of their own (V4) keep theirs apart.
 //   V2. The unit tests are many and small: they share what they import, which is half of their time. What a file changes
 //       in the process (environment, timers, globals) it puts back.
 //   V3. Any file may run beside any other: each has stores, ports and, where it breaks one, a server of its own. Only `chaos`
@@ -11,17 +12,27 @@
 //   V4. V8 compiles PGlite's code twice, the second time well. That takes a third of the CPU time of a process that lives for
 //       seconds, so most files go without it, and so do the processes that they start. It pays in `unit`, whose files share
 //       a process, and in `sim`; `security` holds answers to limits of CPU time.
+//   V5. Most files wait for half of their time, for processes, leases and retries. So more of them run at once than CI has
+//       cores, and the long ones begin first.
+//   V6. Stores and bundles of tests are made in memory where the machine has room for them: a new store is a thousand files,
+//       and a disk's file system takes as much CPU time to make them as PGlite to open the store. `chaos` stays on the disk.
 
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { defineConfig } from "vitest/config";
+import { LongFilesFirst } from "./packages/testkit/src/long-files-first.ts";
+import { memoryDirectory } from "./packages/testkit/src/memory-directory.ts";
 
+const ON_DISK = tmpdir();
+process.env.TMPDIR ||= memoryDirectory() ?? ON_DISK; // V6
 process.env.NODE_COMPILE_CACHE ||= join(import.meta.dirname, "node_modules/.cache/compiled"); // V1
 
 const SERVERS = ["packages/testkit/src/servers/global-setup.ts"];
 const INSTALLATION = ["tests/package/global-setup.ts"];
 const KERNEL = ["packages/kernel/test/**/*.test.ts"];
 const SHORT_LIVED_CHILDREN = {
+  NODE_COMPILE_CACHE: `${process.env.NODE_COMPILE_CACHE}-short-lived`, // V1
   NODE_OPTIONS: `--import=${pathToFileURL(join(import.meta.dirname, "packages/testkit/src/short-lived.js"))}`,
 };
 /** PGlite knows no roles. */
@@ -32,7 +43,8 @@ const WRONG_KERNELS = "packages/kernel/test/model/wrong-kernels.test.ts";
 export default defineConfig({
   test: {
     pool: "forks",
-    maxWorkers: 2,
+    maxWorkers: 4, // V5
+    sequence: { sequencer: LongFilesFirst },
     passWithNoTests: true,
     projects: [
       project("unit", {
@@ -74,7 +86,7 @@ export default defineConfig({
       project("scale", { include: ["tests/scale/**/*.test.ts"], isShortLived: true }),
       project("upgrade", { include: ["tests/upgrade/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
       project("crash", { include: ["tests/crash/**/*.test.ts"], globalSetup: SERVERS, isShortLived: true }),
-      project("chaos", { include: ["tests/chaos/**/*.test.ts"], fileParallelism: false }),
+      project("chaos", { include: ["tests/chaos/**/*.test.ts"], env: { TMPDIR: ON_DISK }, fileParallelism: false }),
     ],
   },
 });

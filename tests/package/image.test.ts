@@ -2,8 +2,8 @@
 // as it is packed, and what its entry point then does.
 
 import { execFileSync } from "node:child_process";
-import { copyFileSync, cpSync, existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
-import { basename, delimiter, join } from "node:path";
+import { copyFileSync, cpSync, existsSync, readdirSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { basename, delimiter, dirname, join } from "node:path";
 import { PACKAGES } from "@tessera/protocol";
 import { beforeAll, describe, expect, it } from "vitest";
 import { buildImage, type Image, isIgnored } from "./build-image.ts";
@@ -44,13 +44,15 @@ describe.runIf(process.platform === "linux")("the image of a project", () => {
     cpSync(join(project, "node_modules", PACKAGES.main, "deploy"), join(project, "deploy"), { recursive: true });
     for (const secret of SECRETS) writeFileSync(join(project, secret), "# nothing\n");
 
+    // What was fetched is a link in the cache of this run (installed-project.ts, I4), and would lead nowhere in the image.
+    const cache = npm("config", "get", "cache").trim();
     image = buildImage({
       dockerfile: join(project, "deploy/Dockerfile"),
       context: project,
       scratch: emptyDirectory(),
       args: { NODE_IMAGE: "this machine" },
       node: join(env.PATH?.split(delimiter)[0] ?? "", "node"),
-      buildEnv: { ...ofTheNetwork(env), npm_config_cache: npm("config", "get", "cache").trim() },
+      buildEnv: { ...ofTheNetwork(env), npm_config_cache: dirname(realpathSync(join(cache, "_cacache"))) },
     });
   }, SLOW_MS);
 
