@@ -14,7 +14,7 @@ import { PEER_TARGETS } from "./targets.ts";
 
 const PEERS = join(import.meta.dirname, "peers");
 const INSTALL_REDIS = "apt-get update && apt-get install -y redis-server";
-/** Nobody is told that a benchmark was run. */
+/** No telemetry is sent that a benchmark was run. */
 const QUIET = {
   DO_NOT_TRACK: "1",
   SCARF_ANALYTICS: "false",

@@ -36,7 +36,7 @@ export const USAGE = `options:
   --save              keep the result in bench/results, from which docs/reference/performance.md is generated
 `;
 
-/** The works are for `--only`: a wrong name is told before anything is installed or started. */
+/** The works are for `--only`: a wrong name is reported before anything is installed or started. */
 export function readCommandLine(works: readonly Work[]) {
   tellFlagMistakes("--help lists the flags and the works.");
   const { values } = parseArgs({

@@ -7,7 +7,7 @@ import { WORKS } from "./works.ts";
 
 const options = { servers: new Servers(), repetitions: 1, seconds: 0.1, isQuick: true };
 
-it("a work tells its figures, and one that fails is named with its reason", { timeout: 60_000 }, async () => {
+it("a work reports its figures, and one that fails is named with its reason", { timeout: 60_000 }, async () => {
   const dispatch = WORKS.filter(({ name }) => name === "dispatch");
   const broken = { name: "broken", what: "a program without its server", program: "programs/inline-call.ts" };
   const lines: string[] = [];

@@ -2,7 +2,7 @@
 //
 //   R1. Interleaved: a repetition runs every work once before the next one begins, so that a slow minute of the machine
 //       does not fall on one work alone.
-//   R2. A work that fails is told with its reason and costs its own figures only.
+//   R2. A work that fails is reported with its reason and costs its own figures only.
 //   R3. No program runs longer than PROGRAM_MS_MAX; then it is ended, and its servers with it.
 
 import { spawn } from "node:child_process";

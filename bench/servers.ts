@@ -1,7 +1,7 @@
 // The servers of a run: started when the first program needs them, stopped at the end, on loopback and in directories of
 // their own.
 //
-//   V1. Every program gets an empty database and an empty broker: nobody pays for another's bloat, or hears its messages.
+//   V1. Every program gets an empty database and an empty broker: no program pays for another's bloat, or hears its messages.
 //   V2. PostgreSQL is durable: fsync and synchronous_commit are on.
 
 import { openPostgres } from "@tessera/engines/postgres";

@@ -1,6 +1,6 @@
 // What repetitions of one measurement amount to.
 //
-//   S1. The figure is the median; smallest and largest are told beside it, because a machine is never quiet.
+//   S1. The figure is the median; smallest and largest are reported beside it, because a machine is never quiet.
 //   S2. A quantile is a value that was measured, not one computed between two.
 
 /** What one program measured, by name; the unit is the last word of the name (`c64_per_second`, `c1_p50_ms`). */

@@ -110,7 +110,7 @@ export const TARGETS: readonly Target[] = [
     says: "≤ 2 commits",
     figure: "inline c1_commits_per_call",
     is: "at most",
-    limit: 2.05, // one commit in twenty calls may be somebody else's, such as autovacuum's
+    limit: 2.05, // one commit in twenty calls may be another process's, such as autovacuum's
   },
   {
     row: "inline durable call, PostgreSQL, concurrency 1",

@@ -1,4 +1,4 @@
-// What is measured: a program that runs in a process of its own and tells its figures.
+// What is measured: a program that runs in a process of its own and reports its figures.
 
 /** A server that a program needs; it gets the address as a flag of the same name. */
 export type ServerName = "postgres" | "nats" | "redis" | "restate";

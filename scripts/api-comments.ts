@@ -3,7 +3,7 @@
 //   A1. Every name that a published entry point exports has a comment where it is declared, and so has every field and method of what
 //       it names, also what it inherits: editors show nothing else. Of overloads and of the members of a union one is enough.
 //   A2. A comment stands on its own. The marks of our sources (a rule in the header of a file, a paragraph of the design) mean nothing
-//       to somebody who has the package.
+//       to a person who has the package.
 //   A3. Of the parts that `/runtime` exports for programs that put a process together, the names are told here; what they take, the
 //       sources tell.
 //   A4. A field whose type is one word (`kind: "function"`) says what it is by itself. A union whose members stand in one line each is
@@ -93,7 +93,7 @@ function ofEntryPoint(project: Project, entry: string): ApiComment[] {
   });
 }
 
-/** Null: it is declared by somebody else, or needs none (A4). */
+/** Null: it is declared elsewhere, or needs none (A4). */
 function commentOf(project: Project, name: string, symbol: TypeScriptSymbol): ApiComment | null {
   const nodes = symbol.declarations.flatMap((handle) => handle.resolve(project) ?? []);
   const [first] = nodes;

@@ -1,6 +1,6 @@
-// The flags of the commands that prove and measure. A mistake in one is told in a line, without a stack, and ends the command with 2.
+// The flags of the commands that prove and measure. A mistake in one is reported in a line, without a stack, and ends the command with 2.
 
-/** What whoever typed the command can mend. */
+/** What the user of the command can correct. */
 export class FlagMistake extends Error {}
 
 export function wholeNumber(name: string, text: string): number {
@@ -9,7 +9,7 @@ export function wholeNumber(name: string, text: string): number {
   return value;
 }
 
-/** To be called first: flags are read at the top of a command, where nobody catches. */
+/** To be called first: flags are read at the top of a command, outside of any try. */
 export function tellFlagMistakes(whereToLook = `The flags are listed at the top of ${process.argv[1]}.`): void {
   process.on("uncaughtException", (error: NodeJS.ErrnoException) => {
     if (!(error instanceof FlagMistake) && error.code?.startsWith("ERR_PARSE_ARGS") !== true) throw error;

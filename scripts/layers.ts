@@ -89,7 +89,7 @@ export const OUTPUT_ALLOWED: Readonly<Record<string, readonly string[]>> = {
   "as Printed": ["packages/cli/src/output/printing-gate.ts"],
 };
 
-/** The time of a function is its parameter `at`; the server's clock stands in where nobody gives one. Chance is for ids and
+/** The time of a function is its parameter `at`; the server's clock stands in where the caller gives none. Chance is for ids and
  *  secrets (`gen_random_uuid`) only. */
 export const AMBIENT_SQL: Readonly<Record<string, readonly string[]>> = {
   "now()": [],

@@ -99,7 +99,7 @@ async function startLane(kernel: Kernel, worker_id: string): Promise<CallLane> {
   return { agent_id, agent_turn_id: started.agent_turn_id, turn_epoch: started.turn_epoch };
 }
 
-/** The tool: opens each call that it is told of, and reports its arguments. */
+/** The tool: opens each call whose command it gets, and reports its arguments. */
 export async function serveEcho({ kernel, bus }: { readonly kernel: Kernel; readonly bus: Bus }): Promise<void> {
   const principal = "tool.echo";
   await bus.subscribe(

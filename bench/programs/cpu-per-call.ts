@@ -1,6 +1,6 @@
 // Which process a call's CPU time went to: the two of the program, PostgreSQL with all its backends, the broker.
 //
-// The servers are read from /proc, so they are told on Linux only; processes that end during the measurement are not counted.
+// The servers are read from /proc, so they are reported on Linux only; processes that end during the measurement are not counted.
 
 import { readdirSync, readFileSync } from "node:fs";
 import type { Figures } from "../statistics.ts";

@@ -54,6 +54,6 @@ export async function costFigures(
 
 async function readOne<R extends Row>(database: Database, text: string, values: readonly unknown[] = []): Promise<R> {
   const [row] = await database.query<R>(text, values);
-  if (row === undefined) throw new Error("PostgreSQL told nothing of itself");
+  if (row === undefined) throw new Error("PostgreSQL reported no statistics");
   return row;
 }

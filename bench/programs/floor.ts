@@ -1,4 +1,4 @@
-// The floor: the same round trip as durable-call.ts, written by hand for speed and nothing else (floor-statements.ts). Two
+// The floor: the same round trip as durable-call.ts, written directly for speed and nothing else (floor-statements.ts). Two
 // processes, statements batched over concurrent turns, core NATS. Ratios to it are what the benchmarks report.
 
 import { connect } from "@nats-io/transport-node";

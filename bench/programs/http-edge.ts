@@ -11,7 +11,7 @@ import { answerQuestions, concurrencies, flags, needed, role, seconds, startSeco
 
 const LANES_MAX = 64;
 const onWarning = (warning: string) => console.error(warning);
-/** The limits of one key and one address are for strangers; here the path is measured. */
+/** The limits of one key and one address are for unknown clients; here the path is measured. */
 const UNLIMITED_PER_SECOND = 1_000_000;
 
 if (role === "executor") {

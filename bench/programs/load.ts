@@ -1,4 +1,4 @@
-// How a load is kept up and what is told of it.
+// How a load is kept up and what is reported of it.
 //
 //   L1. A program first works with many at once, whatever it measures. One at a time makes some hundred calls per second,
 //       so that its code would still be half compiled when it counts: an agent's CPU per call was 1.1 to 1.7 ms in runs of

@@ -33,7 +33,7 @@ export interface ProductWorld {
   close(): Promise<void>;
 }
 
-/** Without a model: the store and what is registered in it; nobody works. */
+/** Without a model: the store and what is registered in it; no worker runs. */
 export async function openProduct(options: {
   /** Absent: PGlite in memory. */
   readonly postgres: string | undefined;

@@ -1,4 +1,4 @@
-// What the processes of the story tell each other: one event, with a sentence for people and fields for programs.
+// What the processes of the story send each other: one event, with a sentence for people and fields for programs.
 
 export interface StoryEvent {
   readonly event: string;

@@ -1,7 +1,7 @@
 // Runs tools for the kernel: opens a call, gives it to a process of its own, keeps the lease while that lives, reports.
 //
 //   H1. The claim comes before the work (commit point B); a command that was already taken is simply not ours.
-//   H2. A tool process that dies is not reported: nobody knows what it did. Its lease runs out, and the kernel decides by the
+//   H2. A tool process that dies is not reported: what it did is unknown. Its lease runs out, and the kernel decides by the
 //       effect that the tool declared.
 
 import { fork } from "node:child_process";
@@ -12,7 +12,7 @@ import type { Tell } from "./story-event.ts";
 import type { ToolNews, ToolWork } from "./tool-process.ts";
 import { TOOLS } from "./tools.ts";
 
-// Long enough for a busy machine: whoever opens the directory next ends all leases, so the story does not wait for one.
+// Long enough for a busy machine: the next process to open the directory ends all leases, so the story does not wait for one.
 const LEASE_MS = 5_000;
 const HEARTBEAT_MS = 1_000;
 

@@ -1,9 +1,9 @@
 // One run of one tool, in its own process: it takes its work over the channel, acts, and answers.
 //
 // The first attempt of a tool that is to be killed acts and then hangs, so that the kill always comes between the side effect
-// and the answer: the one moment at which nobody outside can know what happened.
+// and the answer: the one moment at which no other process can know what happened.
 //
-//   T1. It does not outlive whoever started it: when the channel closes, it ends (a second copy could act, too).
+//   T1. It does not outlive the process that started it: when the channel closes, it ends (a second copy could act, too).
 
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
 import { toolNamed } from "./tools.ts";
@@ -28,7 +28,7 @@ function run({ tool: name, attempt, idempotencyKey, ledger }: ToolWork): void {
   if (!process.connected) process.exit(); // T1
   const tool = toolNamed(name);
   const mark = `${name} ${idempotencyKey}\n`;
-  // An idempotent tool recognises its key; a `once` tool cannot, which is why nobody may run it again.
+  // An idempotent tool recognises its key; a `once` tool cannot, which is why it must not be run again.
   const isKnown = tool.effect === "idempotent" && existsSync(ledger) && readFileSync(ledger, "utf8").includes(mark);
   if (tool.effect !== "read" && !isKnown) appendFileSync(ledger, mark);
   const hangs = tool.fate !== "answers" && attempt === 1;

@@ -34,7 +34,7 @@ export async function startWorker(node: Node, tell: Tell): Promise<Worker> {
     subscribe: { pattern: `cg.v1r4.*.*.cmd.agent.${WORKER_TARGET}.wakeup`, durable: "workers" },
     handler: async () => {
       const outcome = await kernel.resume({ project_id: PROJECT, agent_id: AGENT, worker_id });
-      if (outcome.outcome !== "accepted") return; // nothing to do yet, or somebody else does it
+      if (outcome.outcome !== "accepted") return; // nothing to do yet, or another worker does it
       await (outcome.state === "started"
         ? callTools(node, outcome, tell)
         : deliver(node, outcome, tell).then(resolve)

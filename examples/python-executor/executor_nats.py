@@ -5,7 +5,7 @@
 
 `--store` is for a broker that two stores share: the id of the one whose calls these are, as `tessera start` prints it.
 
-The command is a doorbell: it names the call and carries the ticket. Opening the call is the claim; the command is
+The command is a notification: it names the call and carries the ticket. Opening the call is the claim; the command is
 acknowledged right after it, whatever the answer, because from then on the database knows who has the call. Without an
 answer the command is handed back and comes again; should it be lost, Tessera's sweeper rings again.
 """

@@ -1,7 +1,7 @@
 """Commands of a target from NATS JetStream, over a plain socket.
 
 Only what an executor needs of the protocol: a durable pull consumer, messages with headers, acknowledgements.
-JetStream keeps what comes while nobody listens; what it loses, Tessera's sweeper rings for again.
+JetStream keeps what comes while no executor listens; what it loses, Tessera's sweeper announces again.
 """
 
 import json

@@ -1,7 +1,7 @@
 """The tools of this executor: plain functions from arguments to a JSON value.
 
 A tool that fails raises ToolError; anything else it raises is reported as internal_error without its text, because
-that text may hold what nobody should read.
+that text may hold what no model should read.
 """
 
 import time

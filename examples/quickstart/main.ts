@@ -7,7 +7,7 @@
 //       was left open does a start plan another trip.
 //   Q2. stdout holds the deliverable and nothing else.
 //   Q3. --fresh removes the store, but never one that another process is using.
-//   Q4. What a person is told to do is a command of the quick start: `npm start`.
+//   Q4. What is printed for a person to do is a command of the quick start: `npm start`.
 
 import { existsSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -64,7 +64,7 @@ async function main(flags: Flags, data: string): Promise<ExitCode> {
   return exitCode === EXIT.ok && !flags.exit ? await serve(flags, data) : exitCode;
 }
 
-/** Null: nobody. Whatever else is wrong with the store is told by whoever opens it. */
+/** Null: no process. Whatever else is wrong with the store is reported when it is opened. */
 async function whoHolds(data: string): Promise<string | null> {
   const { findHolder } = await import("@tessera/runtime");
   const holder = await findHolder(data);
@@ -93,7 +93,7 @@ async function plan(flags: Flags, data: string): Promise<ExitCode> {
   return await tessera(["run", BUNDLE, "--input", INPUT, "--data", data], shownOn);
 }
 
-/** Whatever is wrong with the store is told by the run that follows. */
+/** Whatever is wrong with the store is reported by the run that follows. */
 async function isLeftOpen(data: string): Promise<boolean> {
   const answer: string[] = [];
   const heard = { ...terminal, out: (text: string) => void answer.push(text), err: () => undefined };
@@ -135,7 +135,7 @@ The API is at ${url}${taken === null ? "" : ` (port ${taken} is taken)`}. In ano
   return [commands, { line: [more], hang: 0 }];
 }
 
-/** The planner's newest turn: nobody asked for it but us. */
+/** The planner's newest turn: only this program asks for turns of it. */
 async function lastTrip(turns: string, key: string): Promise<string> {
   const headers = { authorization: `Bearer ${readFileSync(key, "utf8").trim()}` };
   const answer = (await (await fetch(turns, { headers })).json()) as { readonly turns: readonly TurnRow[] };

@@ -66,7 +66,7 @@ function readCall({ id, operation, parameters, answers }: FoundOperation): Call 
   const headers = new Map<string, string>();
   const query = new Map<string, string>();
   for (const { name, in: place } of parameters) {
-    // The stream goes on by itself: whoever reads it never sends this one.
+    // The stream goes on by itself: its reader never sends this one.
     if (place === "header" && name.toLowerCase() === "last-event-id") continue;
     const argument = argumentOf(name, place);
     if (TAKEN.has(argument) || headers.has(argument) || query.has(argument))

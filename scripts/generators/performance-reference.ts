@@ -47,8 +47,8 @@ one run mean something; the absolute figures are those of one small machine.
 and applies it exactly once. PostgreSQL with \`fsync\` and \`synchronous_commit\` on. Tessera does it with everything it
 promises: leases, fencing by epoch and capability, checks of what comes in, tracing, recovery.
 
-**The floor.** The same round trip written by hand for speed and nothing else: two processes, three statements batched over
-concurrent turns, core NATS, none of those promises (\`bench/programs/floor.ts\`). Nobody who needs the promises can be as
+**The floor.** The same round trip written directly for speed and nothing else: two processes, three statements batched over
+concurrent turns, core NATS, none of those promises (\`bench/programs/floor.ts\`). No system that needs the promises can be as
 fast; the ratio says what they cost.
 
 ![Calls per second with 64 at once](performance.svg)
@@ -137,7 +137,7 @@ function limitsSection(bench: Results | null): string {
       ? ""
       : ` Counted in this run: ${median(cost.c1_statements_per_call)} statements, ${median(cost.c1_commits_per_call)} commits, ${median(cost.c1_rows_per_call)} rows and ${median(cost.c1_wal_bytes_per_call)} bytes of WAL per call alone; with 64 at once ${median(cost.c64_statements_per_call)} statements and ${median(cost.c64_commits_per_call)} commits.`;
   return `- **One at a time, the commits.** A call takes four: the call, the claim, the result, its application; the floor takes three,
-  because nobody claims. A tool of effect \`read\` does not wait for the disk when it is claimed. An inline call takes two.${paid}
+  because it has no claim. A tool of effect \`read\` does not wait for the disk when it is claimed. An inline call takes two.${paid}
 - **Many at once, the CPU.** Statements of concurrent turns are batched, so commits are shared, and what is left is the work
   of PostgreSQL per row: its number, its width, its indexes. The table shows where a call's CPU time goes.
 - **Without NATS, the notifications.** LISTEN/NOTIFY takes a lock at each commit that notifies; one at a time it is as fast as

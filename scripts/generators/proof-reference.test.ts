@@ -23,13 +23,13 @@ test("a violation is shown, never summed away", () => {
   expect(page(simulation(1, 10, {}, 2), simulation(11, 20, {}))).toContain("| 20 | 2,000 | 20 | 40 | 2 |");
 });
 
-test("a violation whose seeds were run again without one is still told", () => {
+test("a violation whose seeds were run again without one is still reported", () => {
   const text = page(simulation(1, 10, {}, 2), simulation(1, 5, {}), simulation(1, 12, {}));
   expect(text).toContain("| 12 | 3,000 | 30 | 60 | 0 |");
   expect(text).toContain("Broken on the way: 2, among the seeds 1–10.");
 });
 
-test("a planted bug that nobody noticed stands out", () => {
+test("a planted bug that stayed unnoticed stands out", () => {
   expect(page({ run: "planted", bugs: { skip_epoch_check: 12, no_key: null } })).toMatch(
     /`skip_epoch_check` \| 12 \|\n\| `no_key` \| \*\*not noticed\*\*/,
   );
@@ -40,7 +40,7 @@ test("a section without runs says so", () => {
   expect(page()).toContain("## Process chaos\n\nNo run is recorded yet.");
 });
 
-test("recovery is told with its limit, its number of samples, and what was remarked", () => {
+test("recovery is reported with its limit, its number of samples, and what was remarked", () => {
   const recovery = { samples: 4, median: 900, worst: 1500, limit: 2000 };
   const text = page({
     run: "chaos",

@@ -104,15 +104,15 @@ ${table(["Engine", "Sequences", "Races", "Commands", "Differences"], rows)}`;
 }
 
 function fuzzText(records: readonly FuzzRecord[]): string {
-  const doors = [...new Set(records.map(({ door }) => door))].sort();
-  const rows = doors.map((door) => {
+  const names = [...new Set(records.map(({ door }) => door))].sort();
+  const rows = names.map((door) => {
     const own = records.filter((record) => record.door === door);
     return [door, sum(own, "inputs"), sum(own, "findings")];
   });
   return `Generated input and mutated real traffic: no crash, no answer above one second, no row changed.
 Repeat: ${code("TESSERA_FUZZ_RUNS=10 npx vitest run --project fuzz")}.
 
-${table(["Door", "Inputs", "Findings"], [...rows, ["**all**", sum(records, "inputs"), sum(records, "findings")]])}`;
+${table(["Entry point", "Inputs", "Findings"], [...rows, ["**all**", sum(records, "inputs"), sum(records, "findings")]])}`;
 }
 
 function chaosText(records: readonly ChaosRecord[]): string {

@@ -79,7 +79,7 @@ ${table(
   Object.entries(MAY_PUBLISH).map(([user, subjects]) => [user, subjects.map(code).join(" ")]),
 )}
 
-Nobody may publish ${NEVER_PUBLISHED.map(code).join(", ")}; nobody may hear ${NEVER_HEARD.map(code).join(", ")}. Who gives no name,
+No user may publish ${NEVER_PUBLISHED.map(code).join(", ")}; no user may subscribe to ${NEVER_HEARD.map(code).join(", ")}. A client with no name,
 a wrong password or the name of the server's own account is not let in.
 
 ## Not built

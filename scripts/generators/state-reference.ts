@@ -14,7 +14,7 @@ function statesPage(): string {
 # States and legal moves
 
 A state changes only by one of these moves, and every move is a compare-and-set: where the row is in another state, nothing
-changes and whoever tried stops.
+changes and the process that tried stops.
 
 ${STATE_MACHINES.map(stateSection).join("\n")}`;
 }

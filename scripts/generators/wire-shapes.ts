@@ -1,7 +1,7 @@
 // Which fields of a JSON Schema are spelled differently in TypeScript, for packages/client/src/wire-form.ts.
 //
 //   W1. Only what the schema names. A place that may hold anything has no shape, and what is in it keeps its keys.
-//   W2. A union has one shape, because nothing tells its members apart at run time: where one member names fields in a place
+//   W2. A union has one shape, because nothing distinguishes its members at run time: where one member names fields in a place
 //       that another leaves open, the generator refuses.
 
 import { isDeepStrictEqual } from "node:util";

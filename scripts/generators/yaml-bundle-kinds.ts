@@ -275,7 +275,7 @@ export const AGENT: YamlSection = {
           "Tessera's own tools that it may call.",
         ],
         ["mustEndWith", listOf(TEXT, "list of tool names"), "none", "The turn ends only with a call of one of these."],
-        ["delegationPolicy", MAPPING, "nobody", "Whom it may give work to."],
+        ["delegationPolicy", MAPPING, "no agent", "Whom it may give work to."],
         [
           "toolDelegationPolicy",
           MAPPING,

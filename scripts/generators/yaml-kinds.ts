@@ -35,7 +35,7 @@ const UPLOADED_PROFILE: YamlSection = {
         ["description", TEXT, "", "What it is good for."],
         ["system_prompt_template", text(`text of at most ${PROMPT_BYTES_MAX} bytes`), "", "The instructions."],
         ["system_prompt", TEXT, "", "The same, where `system_prompt_template` is absent."],
-        ["delegation_policy", MAPPING, "nobody", "Whom it may give work to."],
+        ["delegation_policy", MAPPING, "no agent", "Whom it may give work to."],
         [
           "allowed_tools",
           text("list of tool names, or null"),

@@ -1,4 +1,4 @@
-// The YAML reference is written by hand as data. What keeps it true: its fields are the keys that the readers know, and its
+// The YAML reference is written manually as data. What keeps it true: its fields are the keys that the readers know, and its
 // examples are read by the readers without a mistake and without a warning.
 
 import { readdirSync, readFileSync } from "node:fs";

@@ -171,7 +171,7 @@ export const TOOL: YamlSection = {
           "required",
           "The handler's name in the module.",
         ],
-        ["description", TEXT, "", "What the model is told."],
+        ["description", TEXT, "", "What the model reads about it."],
         ["parameters", JSON_SCHEMA, "any object", "What the model may send."],
         EFFECT,
         RETRY,
@@ -302,7 +302,7 @@ export const UPLOADED_TOOL: YamlSection = {
       fields: [
         ["tool_name", text("letters, digits, `_` and `-`, at most one `__`"), "required", "What the model calls."],
         ["name", anotherWord(TEXT), "", "Another word for `tool_name`, where that is absent."],
-        ["description", TEXT, "", "What the model is told."],
+        ["description", TEXT, "", "What the model reads about it."],
         [
           "target_subject",
           text("`cg.v1r4.{project_id}.{channel_id}.cmd.tool.<target>.<action>`"),

@@ -7,7 +7,7 @@ it.each([
   ["sim.ts", ["--only", "faults=nope"], "--only: nope is no fault"],
   ["chaos.ts", ["--secnds", "5"], "Unknown option '--secnds'"],
 ])(
-  "%s %j tells the mistake in a line and ends with 2",
+  "%s %j reports the mistake in a line and ends with 2",
   (script, flags, says) => {
     const { status, stderr } = spawnSync(process.execPath, [join(import.meta.dirname, "..", script), ...flags], {
       encoding: "utf8",

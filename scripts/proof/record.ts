@@ -2,8 +2,8 @@
 //
 //   P1. A line is only ever appended. A long run writes one per chunk, so that a run that was cut off has lost nothing but
 //       its last chunk, and the next one goes on where the lines end.
-//   P2. A line names the commit it was made with. `-dirty` says that the tree held more than that commit. Whoever runs for
-//       hours asks for the stamp at the start: the tree may have moved on before the last line.
+//   P2. A line names the commit it was made with. `-dirty` says that the tree held more than that commit. A run for
+//       hours takes the stamp at the start: the tree may have moved on before the last line.
 
 import { execFileSync } from "node:child_process";
 import { appendFile, mkdir, readFile } from "node:fs/promises";
@@ -72,7 +72,7 @@ export interface ChaosRecord {
   readonly recovery: Readonly<Record<"broker_return" | "worker_kill", Recovery | null>>;
   /** How often it gave no sample, because another fault still held the system up. */
   readonly left_out?: Readonly<Record<"broker_return" | "worker_kill", number>>;
-  /** Added by hand to what is recorded: what its violations were. */
+  /** Added manually to what is recorded: what its violations were. */
   readonly remark?: string;
 }
 
@@ -84,7 +84,7 @@ export interface ThroughputRecord {
   readonly calm_per_second: number;
   readonly killed_per_second: number;
   readonly violations: number;
-  /** Added by hand, too. */
+  /** Added manually, too. */
   readonly remark?: string;
 }
 

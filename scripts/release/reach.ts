@@ -84,7 +84,7 @@ export function reachOf(plan: PackagePlan, world: World): Reach {
   return { plan, code: reached.code, declared: reached.declared, elsewhere, siblings };
 }
 
-/** The module of the workspace that a specifier means; null: somebody else's. */
+/** The module of the workspace that a specifier means; null: another package's. */
 export function moduleOf(specifier: string, from: ModuleName, { modules }: Workspace): ModuleName | null {
   if (specifier.startsWith(".")) return join(dirname(from), withoutEnding(specifier));
   return modules.get(specifier) ?? null;

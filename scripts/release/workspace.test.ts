@@ -1,4 +1,4 @@
-// The manifests of the workspace and what is published of them tell the same story.
+// The manifests of the workspace and what is published of them agree.
 
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

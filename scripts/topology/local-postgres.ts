@@ -1,7 +1,7 @@
 // PostgreSQL with Tessera's schema, deploy/roles.sql and deploy/logins.sql applied as compose applies them.
 //
 //   P1. No process of ours logs in as the owner of the schema: migrations are a step of their own.
-//   P2. The server is on this machine only and trusts whoever connects, so passwords are not checked here; what a login may
+//   P2. The server is on this machine only and trusts every connection, so passwords are not checked here; what a login may
 //       do is.
 
 import { execFileSync } from "node:child_process";

@@ -16,7 +16,7 @@ export interface RoleProcess {
 interface StartedMessage {
   readonly event: string;
   readonly url?: string;
-  /** The agent that gets tasks which name none; told by those who load the bundle. */
+  /** The agent that gets tasks which name none; given by those who load the bundle. */
   readonly entry?: string;
 }
 

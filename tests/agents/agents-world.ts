@@ -1,7 +1,7 @@
 // A store and a bus of its own for a test of agents, the processes on it, and what they left behind.
 //
 //   W1. Every process started here is dead when `close` returns, ended by its own pid, also when the test failed.
-//   W2. The bus is the test's own: workers of two stores would take each other's bells from a shared one.
+//   W2. The bus is the test's own: workers of two stores would take each other's wakeups from a shared one.
 
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -15,7 +15,7 @@ import type { AgentsOrder, ProcessMessage, ProcessRole } from "./agents-process.
 
 const PROCESS = new URL("./agents-process.ts", import.meta.url);
 export const PROJECT = "swarm";
-/** For processes that are to be killed: whoever goes on after them waits this long. */
+/** For processes that are to be killed: the worker that goes on after them waits this long. */
 const LEASE_MS = 1_500;
 /** For those that live, however slow the machine is. */
 const CREW_LEASE_MS = 15_000;

@@ -206,7 +206,7 @@ describe("a worker that stands still past its lease", () => {
   );
 });
 
-describe("two workers and a thousand bells", () => {
+describe("two workers and a thousand wakeups", () => {
   it(
     "take each turn once",
     async () => {

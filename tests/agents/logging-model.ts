@@ -1,6 +1,6 @@
 // A model that keeps what it was sent: a server on loopback that speaks chat completions, for processes that a test kills.
 //
-//   M1. What an agent says follows from its last message: the same request has the same answer, whoever sends it.
+//   M1. What an agent says follows from its last message: the same request has the same answer, whichever agent sends it.
 //   M2. An answer may be held back in its middle until the test lets it go, so that the process that waits for it can be killed.
 
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";

@@ -1,7 +1,7 @@
 // 200 turns run on worker processes of which one is killed -9 every second or so: nothing changes but time.
 //
 //   R1. A kill counts only if the process held turns that ran; the store says so before, and shows them recovered after.
-//   R2. While a turn is there that was lost twice in a row, nobody is killed: a third time would end it as a crash loop, which
+//   R2. While a turn is there that was lost twice in a row, no process is killed: a third time would end it as a crash loop, which
 //       is right (crash-points.test.ts) and not what is shown here.
 
 import { join } from "node:path";

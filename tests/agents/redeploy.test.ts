@@ -48,7 +48,7 @@ spec:
     rules:
       - { when: { step: 0 }, reply: { text: "${says} begins", toolCalls: [ { name: ${calls}, arguments: ${argument} } ] } }
       - { when: { text: "stale_tool_definition" }, reply: { text: "${says} heard that the tool is gone" } }
-      - { when: { text: "no_executor" }, reply: { text: "${says} waited in vain" } }
+      - { when: { text: "no_executor" }, reply: { text: "${says} found no executor" } }
       - { reply: { text: "${says} ends with {{result.by}}" } }
 ---
 apiVersion: goondan.ai/v1
@@ -75,7 +75,7 @@ afterEach(async () => {
   await world.close();
 });
 
-/** A turn that waits for a service nobody runs, its worker gone. */
+/** A turn that waits for a service that does not run, its worker gone. */
 async function park(version: Version): Promise<string> {
   const crew = await world.crew(world.bundle(filesOf(version)), { roles: ["worker", "pmo"] });
   const turn = await world.ask("clerk", "hello");
@@ -121,9 +121,9 @@ describe("a run that was suspended by version 1 of a bundle, resumed by version 
   );
 
   it.each([
-    ["nobody serves its target any more", { says: "two", exports: [] }],
+    ["no executor serves its target any more", { says: "two", exports: [] }],
     [
-      "it became inline and nobody serves its target",
+      "it became inline and no executor serves its target",
       { says: "two", exports: ["file"], placement: "placement: inline" },
     ],
   ])(
@@ -136,7 +136,7 @@ describe("a run that was suspended by version 1 of a bundle, resumed by version 
       expect(await world.ended(turn)).toMatchObject({ error_message: null, status: "success" });
       const [result] = await world.results(turn);
       expect(result?.content).toMatchObject({ status: "timeout", error: { code: "no_executor" } });
-      expect(await world.deliverable(turn)).toBe("one waited in vain");
+      expect(await world.deliverable(turn)).toBe("one found no executor");
     },
     60_000,
   );

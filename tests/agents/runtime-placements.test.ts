@@ -64,7 +64,7 @@ const ASK = `export const handlers = {
       spawned: spawned.spawned,
       own: (await ctx.runtime.list()).agents.filter((agent) => agent.instanceKey === "spare-" + ctx.turnId).length,
       sent: (await ctx.runtime.send(to, event("two", "a note"))).accepted,
-      unknown: await caught(ctx.runtime.request("nobody", event("three", "x"))),
+      unknown: await caught(ctx.runtime.request("missing", event("three", "x"))),
       self: await caught(ctx.runtime.request("planner", event("four", "x"))),
       catalog: await ctx.runtime.catalog(),
     };
@@ -149,7 +149,7 @@ describe("other agents, asked by a tool", () => {
       const first = await post(`${path}/request`, order, hold);
       expect(first).toMatchObject({ status: 200, body: { answer: { response: "heard over HTTP" } } });
       expect(await post(`${path}/request`, order, hold)).toEqual(first); // the same operation again
-      const unknown = await post(`${path}/request`, { ordinal: 1, target: "nobody", event: {} }, hold);
+      const unknown = await post(`${path}/request`, { ordinal: 1, target: "missing", event: {} }, hold);
       expect(unknown.status).toBe(400);
       expect(JSON.stringify(unknown.body)).toContain("AGENT_NOT_FOUND");
       expect(await post(`${path}/catalog`, { ordinal: 2 }, hold)).toMatchObject({ body: { answer: ANSWER.catalog } });

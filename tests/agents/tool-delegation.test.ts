@@ -97,7 +97,7 @@ describe("what a tool's code may start", () => {
     expect(key.status).toBe(201);
     const text = String(key.body.key);
     const turn = await world.ask(by, `${target} send helper`, { instance_key: `held-${count}` });
-    const order = { max: 1, wait_ms: 20_000, executor: "stranger", claim_id: `c${count}` };
+    const order = { max: 1, wait_ms: 20_000, executor: "other", claim_id: `c${count}` };
     const claimed = await send(text, `/projects/${PROJECT}/executors/${target}/claim`, order);
     const [call] = claimed.body.calls as unknown as { tool_call_id: string; capability: string }[];
     const id = call?.tool_call_id ?? "";

@@ -2,7 +2,7 @@
 // behind links of its own.
 //
 //   W1. Every process reaches each server by a link of its own, so that one can be cut off while the others work.
-//   W2. A process that was killed is replaced under the same name, with the same links. One that ended by itself is told.
+//   W2. A process that was killed is replaced under the same name, with the same links. One that ended by itself is reported.
 //   W3. What a process printed is kept in logs/ when it is replaced and at the end.
 //   W4. Whatever ends the run, its processes end with it. The directory stays only if there is something to be read in it.
 
@@ -200,7 +200,7 @@ export class ChaosWorld {
     else this.topology.process(name).child.resume();
   }
 
-  /** W2: processes that are gone though nobody killed them. */
+  /** W2: processes that are gone though no fault killed them. */
   ended(): readonly string[] {
     const gone = Object.keys(PROCESSES).flatMap((name) => {
       const { exit, output } = this.topology.process(name).child;

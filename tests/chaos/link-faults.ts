@@ -92,7 +92,7 @@ function halfOpen(server: string, lines: readonly LinkName[]): Fault {
       link.strand();
       prove(link.counters.stranded > before.stranded, `no connection of ${name} was left half open`);
       await swallowed(link, before.swallowed, name);
-      // Whoever has one connection, and loses all bells with it, is awaited: it has to notice by itself.
+      // A process with one connection, which loses all wakeups with it, is awaited: it has to notice by itself.
       const again = { what: `${name} to be given up for another connection`, timeoutMs: HALF_OPEN_MS };
       if (server === "nats") await waitFor(() => link.live > 0, again);
       return name;
@@ -101,6 +101,6 @@ function halfOpen(server: string, lines: readonly LinkName[]): Fault {
 }
 
 async function swallowed(link: TcpProxy, before: number, name: LinkName): Promise<void> {
-  const what = `the fault did not happen: anybody to say something on ${name}`;
+  const what = `the fault did not happen: no traffic on ${name}`;
   await waitFor(() => link.counters.bytesSwallowed > before, { what, timeoutMs: SAY_MS_MAX });
 }

@@ -1,4 +1,4 @@
-// What is measured of a killed worker, on a store whose rows the test writes by hand.
+// What is measured of a killed worker, on a store whose rows the test writes directly.
 
 import { openPglite } from "@tessera/engines/pglite";
 import { type Database, migrate } from "@tessera/kernel";

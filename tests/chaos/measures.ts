@@ -1,16 +1,16 @@
-// How fast things go on after a fault, told by the rows of the store and by its clock.
+// How fast things go on after a fault, read from the rows of the store and by its clock.
 //
 //   M1. worker_kill: from the kill to the moment when another worker took the turn, or it ended; one sample for each turn
 //       that ran on the killed worker, as the store had it right after the kill.
 //   M2. broker_return, two samples for each return. What is new: from the moment the broker answers again until both a command
 //       and a wakeup that were made after it have come over it; meanwhile turns are asked for besides the load, all of which may
-//       be waiting. What may be lost: until the last call and the last turn that nobody had taken at that moment is taken. Calls
-//       of the edge come over HTTP, and what was rung in vain before is found by looking: neither says anything of the broker.
+//       be waiting. What may be lost: until the last call and the last turn that was untaken at that moment is taken. Calls
+//       of the edge come over HTTP, and what was announced without effect before is found by looking: neither says anything of the broker.
 //   M3. A sample that does not come in time is an error, not a missing sample.
 //   M4. One that comes later than promised is a violation. Times are those of the database; the tolerance is for a machine on
 //       which load, servers and ten processes share the cores.
-//   M5. Nothing is measured while a worker has a half-open line to the database, which still hears bells and wastes them, nor
-//       while the stream of commands is deleted, when they are rung to nobody: each of those is rung again after 5 s only. How
+//   M5. Nothing is measured while a worker has a half-open line to the database, which still receives wakeups and wastes them, nor
+//       while the stream of commands is deleted, when they are announced to no member: each of those is announced again after 5 s only. How
 //       often that was so is counted. So is the kill of a worker that had been declared dead before: nothing was left to it.
 
 import type { Database } from "@tessera/kernel";
@@ -58,7 +58,7 @@ const UNTAKEN = `
      and tool_name not like 'edge\\_\\_%'
   union all
   select inbox_id from state.inbox where status = 'pending' and rings = 0 and message_type = 'turn'`;
-/** Of those, whether somebody has one now, and since when; no time: it was stopped first. */
+/** Of those, whether a worker has one now, and since when; no time: it was stopped first. */
 const TAKEN = `
   select coalesce(c.attempt > 0 or c.wait_status <> 'waiting', n.status <> 'pending') as is_taken,
          extract(epoch from coalesce(case when c.attempt = 1 then c.claimed_at end, (
@@ -134,7 +134,7 @@ export class Measures {
       });
       const [command, wakeup] = [Math.round(Number(flow.command)), Math.round(Number(flow.wakeup))];
       const flows = `a command after ${command} ms, a wakeup after ${wakeup} ms`;
-      const taken = await this.#waitFor("all to be taken that nobody had", async () => {
+      const taken = await this.#waitFor("all that was untaken to be taken", async () => {
         const rows = await this.#database.query<{ is_taken: boolean; ms: number | null }>(TAKEN, [untaken, seq, at]);
         return rows.every((row) => row.is_taken) ? rows : null;
       });

@@ -11,7 +11,7 @@ import { isAlive, isStopped } from "../crash/process-state.ts";
 import { type ChaosWorld, LEASE_MS } from "./chaos-world.ts";
 import { type Fault, prove } from "./fault.ts";
 
-/** A stream that was deleted is made again within this by whoever may. */
+/** A stream that was deleted is made again within this by a process that may. */
 const STREAM_AWAY_MS = 30_000;
 const STREAM = "cg_cmd_v1r4";
 const RETURN_MS_MAX = 60_000;
@@ -48,7 +48,7 @@ export const SERVER_FAULTS: readonly Fault[] = [
         const jsm = await jetstreamManager(nc);
         prove(await jsm.streams.delete(STREAM), "the stream was not deleted");
       });
-      return STREAM; // whoever may make it again will; until then work is looked for
+      return STREAM; // a process that may make it again will; until then work is looked for
     },
   },
   {

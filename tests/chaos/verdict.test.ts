@@ -68,12 +68,12 @@ it("notices a tool that ran for a call that was never committed", async () => {
   expect(violations).toEqual([expect.stringContaining("which was never committed")]);
 });
 
-it("notices a turn that was accepted and is lost, and one that nobody was told of", async () => {
+it("notices a turn that was accepted and is lost, and one that was never reported", async () => {
   expect(await judged([turn, "turn_lost"])).toEqual(["the turn turn_lost was accepted and has not ended"]);
   expect(await judged([])).toEqual([expect.stringContaining("1 turns were made that no answer named")]);
 });
 
-it("tells an attempt that was given up from one that acted", () => {
+it("distinguishes an attempt that was given up from one that acted", () => {
   const decisions = join(place, "decisions");
   appendFileSync(join(decisions, "key_x.1"), "");
   expect(readLedger(place).calls()).toHaveLength(4);

@@ -3,7 +3,7 @@
 //   L1. A turn counts as accepted when its answer came. Until then it is asked for again under the same key, so that an
 //       answer that was lost makes no second turn.
 //   L2. A slot asks for its next turn when its last one has ended: faults slow the load, they do not pile it up.
-//   L3. The n-th turn of a seed is always the same: agent, instance, and when it is stopped. Nudges, of which nobody knows how
+//   L3. The n-th turn of a seed is always the same: agent, instance, and when it is stopped. Nudges, of which it is unknown how
 //       many there will be, are counted by themselves.
 //   L4. The key of a run is good all along: a request that is refused for it is a violation.
 

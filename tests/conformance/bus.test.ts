@@ -222,7 +222,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
       });
     });
 
-    test("an outdated broker is named in the health, and told once", async () => {
+    test("an outdated broker is named in the health, and reported once", async () => {
       const aboutVersion = (text: string): boolean => text.includes("CVE-2025-30215");
       expect(bus.health().warnings.filter(aboutVersion)).toHaveLength(1);
       expect(warnings.filter(aboutVersion)).toHaveLength(1);
@@ -298,7 +298,7 @@ describe("NATS", { timeout: TEST_MS }, () => {
   });
 });
 
-/** Kills the broker hard and proves that nobody answers any more. */
+/** Kills the broker hard and proves that it answers no more. */
 async function killed(broker: NatsServer): Promise<void> {
   const { pid } = broker;
   await broker.kill();

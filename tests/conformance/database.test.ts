@@ -81,7 +81,7 @@ async function openUntilTestEnds(directory: string): Promise<Database> {
 }
 
 describe("the lock on an embedded store", () => {
-  test("a second process is refused within a second and told who holds the store", async () => {
+  test("a second process is refused within a second with the holder's name", async () => {
     const directory = newDirectory();
     const holder = await storeChild(directory);
     expect(await openIn(holder)).toMatchObject({ event: "opened" });
@@ -115,7 +115,7 @@ describe("the lock on an embedded store", () => {
     }
   }, 120_000);
 
-  test("whoever waits for the lock gets it when the holder closes", async () => {
+  test("a waiter for the lock gets it when the holder closes", async () => {
     const directory = newDirectory();
     const first = await openPglite({ directory, snapshot });
     const second = openPglite({ directory, lockTimeoutMs: 20_000 });
@@ -179,7 +179,7 @@ describe("an embedded store whose process dies", () => {
     await expect(openPglite({ directory })).rejects.toThrow("PG_VERSION is missing"); // and the lock was given back
   });
 
-  test("a WASM abort is fatal: every later call fails at once, it is told once, and a restart recovers", async () => {
+  test("a WASM abort is fatal: every later call fails at once, it is reported once, and a restart recovers", async () => {
     const directory = newDirectory();
     const child = await storeChild(directory);
     await openIn(child);
@@ -330,8 +330,8 @@ describe("connections to PostgreSQL", () => {
     const url = `postgres://postgres@127.0.0.1:${proxy.port}/postgres`;
     expect(await failure(openPostgres({ url }))).toMatchObject({ kind: "unavailable" });
     expect(proxy.counters.refused).toBe(1);
-    const stranger = server.url.replace("postgres@", "nobody_knows@");
-    expect(await failure(openPostgres({ url: stranger }))).toMatchObject({ kind: "forbidden", sqlstate: "28000" });
+    const unknown = server.url.replace("postgres@", "unknown_user@");
+    expect(await failure(openPostgres({ url: unknown }))).toMatchObject({ kind: "forbidden", sqlstate: "28000" });
   });
 
   test("a peer that falls silent is noticed after the deadline", async () => {
@@ -346,7 +346,7 @@ describe("connections to PostgreSQL", () => {
     expect(await answers(database)).toBe(true);
   });
 
-  test("a handle is closed though its peer, which nobody asked anything, never hangs up", async () => {
+  test("a handle is closed though its idle peer never hangs up", async () => {
     const proxy = await startTcpProxy({ port: server.port });
     onTestFinished(() => proxy.close());
     const database = await openPostgres({ url: `postgres://postgres@127.0.0.1:${proxy.port}/postgres` });
@@ -419,7 +419,7 @@ describe.each<TestEngine>(["pglite", "postgres"])("test databases on %s", (engin
     expect(await second.database.query("select n from item")).toEqual([{ n: 1 }]);
   });
 
-  test("another handle sees the same store, with its own role where roles are told apart", async () => {
+  test("another handle sees the same store, with its own role where roles are distinct", async () => {
     const opened = await databases.open();
     onTestFinished(() => opened.close());
     const guest = await opened.another({ user: "tessera_test_guest" });

@@ -1,4 +1,4 @@
-// Streams of a broker that take nothing more: whoever publishes to one knows it, and only as long as it lasts.
+// Streams of a broker that take nothing more: a publisher to one knows it, and only as long as it lasts.
 
 import { DiscardPolicy, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";

@@ -1,4 +1,4 @@
-// Two stores on one broker with a project of one name: what each rings for is heard by its own members and by nobody else's.
+// Two stores on one broker with a project of one name: what each rings for is heard by its own members only.
 
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
@@ -96,12 +96,12 @@ test("a durable of an older build is taken over as it is: nothing that waits in 
   await then.count(1);
   await older.close();
   await nats.flush();
-  nats.publish(scope.subject("run"), "while nobody was there");
+  nats.publish(scope.subject("run"), "while no member was there");
   await nats.flush();
   const bus = await open(FIRST);
   const heard = await listen(bus, scope.all());
-  await heard.until("while nobody was there");
-  expect(heard.texts()).toEqual(["while nobody was there"]);
+  await heard.until("while no member was there");
+  expect(heard.texts()).toEqual(["while no member was there"]);
   const names = (await jsm.consumers.list(STREAM).next()).map(({ name }) => name);
   expect(names.filter((name) => name.startsWith(scope.durable()))).toEqual([scope.durable()]);
   expect((await infoOf(scope)).config.description).toBe(`tessera ${FIRST}`);

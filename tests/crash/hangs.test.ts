@@ -232,7 +232,7 @@ describe("a process that hangs", () => {
     });
   });
 
-  test("and is told to stop ends within the time of the watch", { timeout: TEST_MS }, async () => {
+  test("and gets a stop ends within the time of the watch", { timeout: TEST_MS }, async () => {
     const hangs = new Hangs("told");
     await withHangs(hangs, async () => {
       const child = await hangs.start();

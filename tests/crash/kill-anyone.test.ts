@@ -32,7 +32,9 @@ interface Member {
 }
 
 describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
-  test("whoever is killed, every call of three in parallel has exactly one outcome", { timeout: TEST_MS }, async () => {
+  test("whichever process is killed, every call of three in parallel has exactly one outcome", {
+    timeout: TEST_MS,
+  }, async () => {
     const seed = seedFromEnvironment();
     console.log(`seed ${seed.value}`);
     const natsUrl = bus === "nats" ? { natsUrl: inject("natsUrl") } : {};

@@ -13,7 +13,7 @@ import type { NodeMessage } from "./node-process.ts";
 const TEST_MS = 60_000;
 const ENGINES: readonly TestEngine[] = ["pglite", "postgres"];
 
-/** Every door of the kernel is used: all effects, all placements, pointers, notes, a queue, a stop, a request that is not waited for. */
+/** Every operation of the kernel is used: all effects, all placements, pointers, notes, a queue, a stop, a request that is not waited for. */
 const TURNS: readonly PlannedTurn[] = [
   {
     agent_id: "agent_a",

@@ -1,5 +1,5 @@
 // A PGlite directory belongs to one process (docs/design.md#one-dialect-two-engines): the second is refused and told what to do;
-// after kill -9 the directory opens at once, and nobody waits for the leases of the dead.
+// after kill -9 the directory opens at once, and no process waits for the leases of the dead.
 
 import { describe, expect, test } from "vitest";
 import { expectOneOutcomeEach } from "../scenarios/outcome-check.ts";
@@ -10,7 +10,7 @@ import type { NodeMessage } from "./node-process.ts";
 const TEST_MS = 40_000;
 const REFUSED_MS_MAX = 1_000;
 const WORK_MS = 700;
-/** Longer than any test: whoever goes on within it was not waiting for a lease. */
+/** Longer than any test: a process that goes on within it was not waiting for a lease. */
 const LEASE_MS = 600_000;
 /** For a process that is to be killed in the middle of its work: the work takes it 20 times as long. */
 const SLOW = { factor: 0.05 };

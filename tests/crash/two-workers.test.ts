@@ -51,7 +51,7 @@ describe.each(["postgres", "nats"] as const)("over the %s bus", (bus) => {
       for (const took of taken) expect(took.length).toBeGreaterThan(0); // both were in the race
       const holds = taken.flat().map((took) => `${took.agent_turn_id} ${took.turn_epoch}`);
       expect(new Set(holds).size).toBe(holds.length);
-      // Two steps forward each, the start and the resume; nobody died, so nothing was done again.
+      // Two steps forward each, the start and the resume; no worker died, so nothing was done again.
       expect(holds).toHaveLength(2 * TURNS.length);
 
       const database = await store.open();

@@ -53,7 +53,7 @@ function addBlock(blocks: GuideBlock[], info: string, text: string, line: number
     if (before?.kind !== "run" || before.prints !== null) throw new Error(`line ${line}: output of no command`);
     blocks.push({ ...before, prints: text });
   } else if (!PROSE.has(info) && !NOT_RUN.test(info)) {
-    throw new Error(`line ${line}: nobody knows what to do with a block of ${JSON.stringify(info)}`); // G2
+    throw new Error(`line ${line}: unknown kind of block ${JSON.stringify(info)}`); // G2
   }
 }
 

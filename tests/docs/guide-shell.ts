@@ -36,7 +36,7 @@ export class GuideShell {
     this.#child.stdout?.setEncoding("utf8").on("data", (text: string) => {
       this.#output += text;
     });
-    this.#child.stdin?.write("exec 2>&1\n"); // one pipe for both, or their order would be anybody's guess
+    this.#child.stdin?.write("exec 2>&1\n"); // one pipe for both, or their order would be undefined
   }
 
   async run(text: string): Promise<BlockRan> {

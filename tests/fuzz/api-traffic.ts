@@ -65,7 +65,7 @@ export async function makeApiWorld(fx: ManagementFixture): Promise<ApiWorld> {
       ...{ stopTurn: { turn: stopping[0]?.agent_turn_id ?? "" }, openCall: { call: waiting[0]?.tool_call_id ?? "" } },
       ...{ reportCall: { call: reporting.tool_call_id }, putResultCard: { call: saving.tool_call_id } },
       ...{ callRuntime: { call: running.tool_call_id }, godCallPmo: { tool: "launch_principal" } },
-      deleteProfile: { profile: "nobody" },
+      deleteProfile: { profile: "missing" },
     },
     headers: {
       openCall: ["CG-Call-Ticket", waiting[0]?.ticket ?? ""],

@@ -92,7 +92,7 @@ export function damagedJsonText(example: unknown): fc.Arbitrary<string> {
   return damagedValue(example).map((value) => JSON.stringify(value) ?? "null");
 }
 
-/** Fields whose value is anybody's JSON; every other leaf keeps its type. */
+/** Fields whose value is any JSON; every other leaf keeps its type. */
 const FOREIGN = new Set([
   "arguments",
   "content",

@@ -228,7 +228,7 @@ fuzz.target(RAW, RAW_INPUTS, raw, async (bytes) => {
 
 fuzz.target("after all of it the process answers", 1, fc.constant(null), async () => {
   await waitFor(async () => (await fetch(`${server.url}/health/live`)).ok, { what: "a live server" });
-  // Nobody sweeps here, so what is overdue stays so.
+  // No sweep runs here, so what is overdue stays so.
   const report = await verifyStore(fx.store.database, { only: "safety" });
   expect(report.violations).toEqual([]);
   expect(fx.warnings.filter((warning) => /TypeError|RangeError|ReferenceError/.test(warning))).toEqual([]);

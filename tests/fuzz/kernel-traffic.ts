@@ -8,14 +8,14 @@ import type { Database, Kernel, Statements, TurnHold } from "@tessera/kernel";
 import { rolledBack } from "@tessera/testkit/rolled-back";
 import { type Fixture, hold, PROJECT, type Started } from "../../packages/kernel/test/fixture.ts";
 
-interface Door {
+interface KernelMethod {
   readonly name: string;
   readonly request: unknown;
   ask(kernel: Kernel, request: never): Promise<unknown>;
 }
 
-export interface Recorded extends Door {
-  /** The statement of this door, its items and its further values (K2). */
+export interface Recorded extends KernelMethod {
+  /** The statement of this method, its items and its further values (K2). */
   readonly text: string;
   readonly items: unknown;
   readonly rest: readonly unknown[];
@@ -53,11 +53,11 @@ export class TappedDatabase implements Database {
   close = async (): Promise<void> => undefined;
 }
 
-/** The doors of a single argument. */
-function door<Name extends keyof Kernel>(
+/** The methods of a single argument. */
+function method<Name extends keyof Kernel>(
   name: Name,
   request: Kernel[Name] extends (request: infer R, ...rest: never[]) => unknown ? R : never,
-): Door {
+): KernelMethod {
   return {
     name,
     request,
@@ -66,11 +66,11 @@ function door<Name extends keyof Kernel>(
 }
 
 /** Turns in each of their states, and the request that each waits for. */
-async function liveDoors(fx: Fixture): Promise<readonly Door[]> {
-  return [...(await turnDoors(fx)), ...(await batchDoors(fx)), ...(await resourceDoors(fx))];
+async function liveMethods(fx: Fixture): Promise<readonly KernelMethod[]> {
+  return [...(await turnMethods(fx)), ...(await batchMethods(fx)), ...(await resourceMethods(fx))];
 }
 
-async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
+async function turnMethods(fx: Fixture): Promise<readonly KernelMethod[]> {
   const { ids } = fx;
   const idle = await fx.newAgent();
   const queued = await fx.newAgent();
@@ -102,48 +102,48 @@ async function turnDoors(fx: Fixture): Promise<readonly Door[]> {
   };
   const waitingCall = waiting.calls[0];
   return [
-    door("enqueueTurn", {
+    method("enqueueTurn", {
       ...{ project_id: PROJECT, agent_id: idle, agent_turn_id: ids.mint("turn"), channel_id: "public" },
       ...{ trace_id: ids.traceId(), span_id: ids.spanId(), depth_policy: "descend", display_name: "d" },
       ...{ parent_agent_turn_id: asking.agent_turn_id, is_fresh: true, answers_parent: true },
       ...{ runtime_config: { a: [1] }, metadata: { b: "c" }, context_cards: [instruction] },
     }),
-    door("takeAnswers", hold(await answered(fx))),
-    door("resetConversation", {
+    method("takeAnswers", hold(await answered(fx))),
+    method("resetConversation", {
       ...{ project_id: PROJECT, agent_id: idle, card_id: ids.mint("card"), author_id: "user.ann", reason: "anew" },
     }),
-    door("resume", { project_id: PROJECT, agent_id: queued, worker_id: worker }),
-    door("suspendOnCalls", {
+    method("resume", { project_id: PROJECT, agent_id: queued, worker_id: worker }),
+    method("suspendOnCalls", {
       ...{ ...hold(asking), step_id: ids.mint("step"), thought: { content: { text: "thinking" } } },
       calls: [fx.call({ timeout_ms: 5_000, attempts_max: 2, backoff_ms: 10, metadata: { a: 1 } }), fx.call()],
     }),
-    door("appendCards", { ...hold(appending), cards: [instruction] }),
-    door("finishTurn", {
+    method("appendCards", { ...hold(appending), cards: [instruction] }),
+    method("finishTurn", {
       ...{ ...hold(ending), status: "success" },
       deliverable: { card_id: ids.mint("card"), content: { text: "done" }, metadata: { partial: false } },
     }),
-    door("stopTurn", { project_id: PROJECT, agent_turn_id: stopping.agent_turn_id, reason: "enough" } as never),
-    door("applyResults", {
+    method("stopTurn", { project_id: PROJECT, agent_turn_id: stopping.agent_turn_id, reason: "enough" } as never),
+    method("applyResults", {
       ...{ ...hold(local), step_id: local.step_id },
       results: [{ tool_call_id: local.calls[0]?.tool_call_id ?? "", content }],
     }),
-    door("repeatCall", {
+    method("repeatCall", {
       ...{ project_id: PROJECT, tool_call_id: local.calls[0]?.tool_call_id ?? "" },
       ...{ worker_id: local.worker_id, attempt: 2 },
     }),
-    door("openCall", {
+    method("openCall", {
       ...{ project_id: PROJECT, tool_call_id: waitingCall?.tool_call_id ?? "", ticket: waitingCall?.ticket ?? "" },
       ...{ executor: "executor-1", claim_id: ids.mint("claim"), lease_ms: 15_000 },
     }),
-    door("renewCall", { ...call, lease_ms: 15_000 }),
-    door("putResultCard", { ...call, card_id: ids.mint("card"), content }),
-    door("report", { ...call, content }),
+    method("renewCall", { ...call, lease_ms: 15_000 }),
+    method("putResultCard", { ...call, card_id: ids.mint("card"), content }),
+    method("report", { ...call, content }),
     {
       name: "deferTurn",
       request: { ...hold(deferring), reason: "state_not_found" },
       ask: (kernel, { reason, ...turn }: TurnHold & { reason: never }) => kernel.deferTurn(turn, reason),
     },
-    door("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
+    method("renewWorker", { worker_id: worker, worker_target: "workers", lease_ms: 15_000 }),
   ];
 }
 
@@ -158,7 +158,7 @@ async function answered(fx: Fixture): Promise<Started> {
 }
 
 /** A batch that is to be opened, one whose task is to be moved or started, and one that has come to its end. */
-async function batchDoors(fx: Fixture): Promise<readonly Door[]> {
+async function batchMethods(fx: Fixture): Promise<readonly KernelMethod[]> {
   const { ids } = fx;
   const forking = async () => {
     const asked = await fx.suspended([{ tool_name: "fork_join", author_id: "sys.pmo.batch_manager" }]);
@@ -177,7 +177,7 @@ async function batchDoors(fx: Fixture): Promise<readonly Door[]> {
   await fx.kernel.putBox({ project_id: PROJECT, box_id: context_box_id });
   const turn = { project_id: PROJECT, agent_id: await fx.newAgent(), agent_turn_id: ids.mint("turn"), context_box_id };
   return [
-    door("openBatch", {
+    method("openBatch", {
       ...{
         ...(await forking()),
         batch_id: ids.mint("batch"),
@@ -187,11 +187,11 @@ async function batchDoors(fx: Fixture): Promise<readonly Door[]> {
       },
       tasks: [{ batch_task_id: ids.mint("bt"), metadata: {} }, { batch_task_id: ids.mint("bt") }],
     }),
-    door("moveBatchTask", { project_id: PROJECT, batch_task_id: moving.batch_task_id, ...settled }),
-    door("dispatchBatchTask", {
+    method("moveBatchTask", { project_id: PROJECT, batch_task_id: moving.batch_task_id, ...settled }),
+    method("dispatchBatchTask", {
       ...{ project_id: PROJECT, batch_task_id: starting.batch_task_id, only_idle: true, turn },
     }),
-    door("finishBatch", {
+    method("finishBatch", {
       ...{ project_id: PROJECT, batch_id: ending.batch_id, status: "failed", result: { tasks: [1] } },
       error: { code: "x", message: "no" },
     }),
@@ -199,7 +199,7 @@ async function batchDoors(fx: Fixture): Promise<readonly Door[]> {
 }
 
 /** What the API and the command line keep. */
-async function resourceDoors(fx: Fixture): Promise<readonly Door[]> {
+async function resourceMethods(fx: Fixture): Promise<readonly KernelMethod[]> {
   const { ids } = fx;
   const box_id = ids.mint("box");
   await fx.kernel.putBox({ project_id: PROJECT, box_id });
@@ -208,41 +208,41 @@ async function resourceDoors(fx: Fixture): Promise<readonly Door[]> {
   const spare = await fx.kernel.createApiKey({ role: "viewer", project_id: PROJECT });
   const agent_id = await fx.newAgent();
   return [
-    door("putProfile", { ...profile, tags: ["a", "b"], description: "Plans.", expected_profile_box_id: null }),
-    door("removeProfile", { project_id: PROJECT, name: "spare", expected_profile_box_id: box_id }),
-    door("putProject", {
+    method("putProfile", { ...profile, tags: ["a", "b"], description: "Plans.", expected_profile_box_id: null }),
+    method("removeProfile", { project_id: PROJECT, name: "spare", expected_profile_box_id: box_id }),
+    method("putProject", {
       ...{ project_id: PROJECT, title: "t", owner_id: "o", status: "inactive", expected_revision: 1 },
     }),
-    door("createApiKey", {
+    method("createApiKey", {
       ...{ role: "executor", project_id: PROJECT, targets: ["echo"], label: "x", expires_in_ms: 60_000 },
     }),
-    door("revokeApiKey", { key_id: "key_id" in spare ? spare.key_id : "", project_id: PROJECT }),
-    door("putAudit", {
+    method("revokeApiKey", { key_id: "key_id" in spare ? spare.key_id : "", project_id: PROJECT }),
+    method("putAudit", {
       ...{ project_id: PROJECT, kind: "open_call", code: "auth_failed", principal: "tool.x" },
       ...{ agent_turn_id: "turn_1", tool_call_id: "tc_1", detail: { a: 1 } },
     }),
-    door("putAgent", {
+    method("putAgent", {
       ...{ project_id: PROJECT, agent_id, worker_target: "workers", tags: ["a", "b"] },
       ...{ display_name: "x", metadata: { a: 1 } },
     }),
-    door("putTool", {
+    method("putTool", {
       ...{ project_id: PROJECT, tool_name: "echo__run", description: "Echoes.", parameters: { type: "object" } },
       ...{ target_subject: "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run", after_execution: "suspend" },
       options: { timeoutMs: 100 },
     }),
-    door("putCard", {
+    method("putCard", {
       ...{ project_id: PROJECT, card_id: ids.mint("card"), type: "task.instruction", author_id: "user.ann" },
       ...{ content: { text: "go" }, metadata: { role: "user" } },
     }),
-    door("putBox", { project_id: PROJECT, box_id: ids.mint("box"), card_ids: [] }),
-    door("putDeadLetter", { project_id: PROJECT, correlation_id: "x", reason: "invalid_json", detail: { a: 1 } }),
+    method("putBox", { project_id: PROJECT, box_id: ids.mint("box"), card_ids: [] }),
+    method("putDeadLetter", { project_id: PROJECT, correlation_id: "x", reason: "invalid_json", detail: { a: 1 } }),
   ];
 }
 
-/** Asks each door once with its own request, which must be accepted, and keeps what reached the database. */
+/** Calls each method once with its own request, which must be accepted, and keeps what reached the database. */
 export async function recorded(fx: Fixture, tap: TappedDatabase, kernel: Kernel): Promise<readonly Recorded[]> {
   const all: Recorded[] = [];
-  for (const each of await liveDoors(fx)) {
+  for (const each of await liveMethods(fx)) {
     tap.sent.length = 0;
     const outcome = await rolledBack(fx.store.database, async (tx) => {
       tap.to = tx;

@@ -1,4 +1,4 @@
-// The doors of the kernel under damaged traffic of a real turn: what is refused changes no row, nothing breaks the engine,
+// The methods of the kernel under damaged traffic of a real turn: what is refused changes no row, nothing breaks the engine,
 // and what is accepted leaves every invariant intact.
 
 import { DatabaseError, INVARIANTS, type Kernel, type Statements } from "@tessera/kernel";
@@ -15,7 +15,7 @@ import { changedTables, rowsDigest } from "./rows-digest.ts";
 
 const fuzz = fuzzSuite("kernel");
 const fx = new Fixture();
-const doors = new Map<string, Recorded>();
+const methods = new Map<string, Recorded>();
 let tap: TappedDatabase;
 let kernel: Kernel;
 let before = "";
@@ -24,7 +24,7 @@ beforeAll(async () => {
   await fx.open();
   tap = new TappedDatabase(fx.store.database);
   kernel = fx.anotherKernel(tap);
-  for (const each of await recorded(fx, tap, kernel)) doors.set(each.name, each);
+  for (const each of await recorded(fx, tap, kernel)) methods.set(each.name, each);
   before = await rowsDigest(fx.store.database);
 });
 afterAll(async () => {
@@ -38,13 +38,13 @@ const NAMES = [
   ...["putProject", "createApiKey", "revokeApiKey", "putAudit", "repeatCall"],
   ...["takeAnswers", "resetConversation"],
 ];
-/** Of each door. The doors of executors and of agents' steps carry the most foreign data. */
+/** Of each method. The methods of executors and of agents' steps carry the most foreign data. */
 const INPUTS = 25;
 /** One in so many accepted inputs is followed by a look at the invariants. */
 const LOOK_EVERY = 6;
 
-const doorOf = (name: string): Recorded => {
-  const found = doors.get(name);
+const methodOf = (name: string): Recorded => {
+  const found = methods.get(name);
   if (found === undefined) throw new Error(`no request was recorded for ${name}`);
   return found;
 };
@@ -119,15 +119,15 @@ function valuesIn(text: string, { items }: Recorded): unknown[] {
 
 for (const name of NAMES) {
   const seen = { accepted: 0 };
-  const late = <T>(make: (door: Recorded) => fc.Arbitrary<T>): fc.Arbitrary<T> =>
-    fc.constant(null).chain(() => make(doorOf(name)));
+  const late = <T>(make: (method: Recorded) => fc.Arbitrary<T>): fc.Arbitrary<T> =>
+    fc.constant(null).chain(() => make(methodOf(name)));
 
   const requests = late(({ request }) => damagedLeaves(request));
   fuzz.target(`${name}: damaged requests`, INPUTS, requests, async (request) => {
     const ask = async (tx: Statements) => {
       tap.to = tx;
       tap.sent.length = 0;
-      return [await doorOf(name).ask(kernel, request as never)];
+      return [await methodOf(name).ask(kernel, request as never)];
     };
     await check(`${name}: damaged requests`, ask, seen);
   });
@@ -143,11 +143,11 @@ for (const name of NAMES) {
     ),
   );
   fuzz.target(`${name}: damaged items, straight into l0`, INPUTS, texts, async (text) => {
-    const door = doorOf(name);
+    const method = methodOf(name);
     const ask = async (tx: Statements) => {
-      const values = door.hasItems ? [text, ...door.rest] : valuesIn(text, door);
-      const [row] = await tx.query<{ answer: unknown }>(door.text, values);
-      return door.hasItems ? ((row?.answer ?? []) as readonly unknown[]) : [row?.answer];
+      const values = method.hasItems ? [text, ...method.rest] : valuesIn(text, method);
+      const [row] = await tx.query<{ answer: unknown }>(method.text, values);
+      return method.hasItems ? ((row?.answer ?? []) as readonly unknown[]) : [row?.answer];
     };
     await check(`${name}: damaged items, straight into l0`, ask, seen);
   });

@@ -110,7 +110,7 @@ fuzz.target(OPEN, OPEN_INPUTS, damaged(isCommand), async (message) => {
       tool_call_card_id: command.tool_call_card_id,
     });
     if (outcome.outcome === "accepted") {
-      // Whoever shows the ticket of a call gets that call, whatever else the message says.
+      // A request with the ticket of a call gets that call, whatever else the message says.
       const sentFor = traffic.find(({ headers }) => headers[HEADERS.call_ticket] === ticket);
       expect(outcome.tool_call_id).toBe(sentFor?.headers[HEADERS.tool_call_id]);
       return "accepted";

@@ -4,7 +4,7 @@ import type { Statements } from "@tessera/kernel";
 
 const TABLES = `select format('%I.%I', schemaname, tablename) as name from pg_tables
   where schemaname in ('card', 'resource', 'state') and tablename <> 'audit_log' order by 1`;
-/** When a key was last used is no state of anybody's. */
+/** When a key was last used is no state. */
 const KEYS = "resource.api_keys";
 
 let statement: string | null = null;

@@ -1,4 +1,4 @@
-// The four doors of a tool's login on a real PostgreSQL, asked in SQL: whatever a tool sends there, its backend lives on,
+// The four functions of a tool's login on a real PostgreSQL, asked in SQL: whatever a tool sends there, its backend lives on,
 // answers within a second, and what was refused has changed nothing but the audit log.
 
 import { readFileSync } from "node:fs";
@@ -13,8 +13,8 @@ import { ANSWER_MS_MAX, fuzzSuite } from "./fuzz-run.ts";
 import { hostileJson, hostileText } from "./hostile-values.ts";
 import { changedTables, rowsDigest } from "./rows-digest.ts";
 
-const DOORS = ["open_call", "renew_call", "put_result_card", "report"] as const;
-type Door = (typeof DOORS)[number];
+const FUNCTIONS = ["open_call", "renew_call", "put_result_card", "report"] as const;
+type FunctionName = (typeof FUNCTIONS)[number];
 const INPUTS = 80;
 /** Up to some megabytes. What is longer costs what reading its JSON costs, before any function is asked. */
 const LENGTHS = [0, 2, 63, 64, 65, 500, 8_000];
@@ -27,7 +27,7 @@ const fuzz = fuzzSuite("tool login");
 const fx = new Fixture();
 const rolesSql = readFileSync(new URL("../../deploy/roles.sql", import.meta.url), "utf8");
 const login = `fuzz_tool_${Math.trunc(performance.timeOrigin).toString(36)}`;
-const items = new Map<Door, object>();
+const items = new Map<FunctionName, object>();
 let tool: Database;
 /** A session of its own: when any backend crashes, the server ends them all. */
 let witness: Database;
@@ -42,7 +42,7 @@ beforeAll(async () => {
     await fx.suspended([{}, {}]),
     await fx.opened(await fx.suspended(), 0, { principal: login }),
   ];
-  // These doors take no time from the caller, and the fixture's stands still.
+  // These functions take no time from the caller, and the fixture's stands still.
   await fx.query("update state.calls set deadline_at = now() + interval '1 hour', due_at = now() + interval '1 hour'");
   const [call] = waiting.calls;
   items.set("open_call", {
@@ -71,12 +71,12 @@ interface Answer {
 }
 
 /** Asks; what was accepted is taken back, so that every input meets the same store. */
-async function ask(door: Door, text: string): Promise<Answer> {
+async function ask(fn: FunctionName, text: string): Promise<Answer> {
   const startedAt = performance.now();
   const answer: { words: string[]; ms: number } = { words: [], ms: 0 };
   const takenBack = new Error("taken back");
   const work = tool.transaction(async (tx) => {
-    const [row] = await tx.query<{ answer: unknown }>(`select l0.${door}($1::jsonb) as answer`, [text]);
+    const [row] = await tx.query<{ answer: unknown }>(`select l0.${fn}($1::jsonb) as answer`, [text]);
     answer.ms = performance.now() - startedAt;
     answer.words = (Array.isArray(row?.answer) ? row.answer : []).map(wordOf);
     if (answer.words.includes("accepted")) throw takenBack;
@@ -98,9 +98,9 @@ function wordOf(outcome: unknown): string {
   return word === "rejected" ? String(code) : String(word);
 }
 
-for (const door of DOORS) {
+for (const fn of FUNCTIONS) {
   const texts = fc.constant(null).chain(() => {
-    const item = items.get(door) as object;
+    const item = items.get(fn) as object;
     const written = (value: unknown) => JSON.stringify(value) ?? "null";
     return fc.oneof(
       { weight: 6, arbitrary: damagedValue([item, item], { editsMax: 2 }).map(written) },
@@ -110,11 +110,11 @@ for (const door of DOORS) {
       { weight: 1, arbitrary: fc.constantFrom(...LENGTHS).map((length) => manyOf(item, length)) },
     );
   });
-  const title = `${door}, asked by a tool's login`;
+  const title = `${fn}, asked by a tool's login`;
   fuzz.target(title, INPUTS, texts, async (text) => {
-    let answer = await ask(door, text);
+    let answer = await ask(fn, text);
     // A pause of the machine does not repeat; a slow answer does.
-    if (answer.ms >= ANSWER_MS_MAX) answer = await ask(door, text);
+    if (answer.ms >= ANSWER_MS_MAX) answer = await ask(fn, text);
     expect(answer.ms).toBeLessThan(ANSWER_MS_MAX);
     for (const word of new Set(answer.words)) fuzz.note(title, word);
     expect(changedTables(rows, await rowsDigest(witness))).toEqual([]);

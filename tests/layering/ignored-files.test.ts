@@ -1,4 +1,4 @@
-// What git ignores is nobody's source: stores that `npm start` makes, caches, build output. The checks pass them over.
+// What git ignores is no source: stores that `npm start` makes, caches, build output. The checks pass them over.
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -100,7 +100,7 @@ describe("the layers", () => {
     expect(broken).toEqual([]);
   });
 
-  it("let nobody reach into another package's sources", () => {
+  it("let no package reach into another package's sources", () => {
     const broken = sources.flatMap((source) =>
       importsOf(source.text)
         .filter(
@@ -171,7 +171,7 @@ describe("the layers", () => {
     expect(misplaced(sources, AMBIENT_ALLOWED)).toEqual([]);
   });
 
-  it("let nobody print past the gate: neither commands, nor what they load, nor the quick start", () => {
+  it("let no code print past the gate: neither commands, nor what they load, nor the quick start", () => {
     const started = [...walk(join(root, "examples/quickstart"))].map((path) => ({
       path: relative(root, path),
       package: "quickstart",

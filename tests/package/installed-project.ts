@@ -104,7 +104,7 @@ export function emptyDirectory(): string {
   return mkdtempSync(join(inject("installation").base, "empty-"));
 }
 
-/** The environment of somebody who has npm and this Node, and for whom the packages are published. */
+/** The environment of a user who has npm and this Node, and for whom the packages are published. */
 export async function userEnvironment(node: string = process.execPath): Promise<Record<string, string>> {
   const { base, registry } = inject("installation");
   await published();

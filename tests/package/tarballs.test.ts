@@ -1,4 +1,4 @@
-// The tarballs as a stranger looks at them before installing: what they hold, what they say of themselves, how large they are.
+// The tarballs as a new user looks at them before installing: what they hold, what they say of themselves, how large they are.
 
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { homedir } from "node:os";

@@ -71,7 +71,7 @@ describe("compose.yaml", () => {
     expect(published).toEqual([["api", "127.0.0.1:8099:8099"]]);
   });
 
-  it("lets nobody outside its container at the monitor of NATS, which asks for no password", () => {
+  it("admits no client outside its container to the monitor of NATS, which asks for no password", () => {
     expect(service("nats").command).toEqual(["--config", "/etc/nats/monitored.conf"]);
     const mounted = service("nats").volumes?.find((volume) => volume.includes("/etc/nats/monitored.conf"));
     const files = [mounted?.split(":")[0]?.slice("./".length) ?? "", "nats.conf"];
@@ -124,7 +124,7 @@ describe("compose.yaml", () => {
     }
   });
 
-  it("starts in an order: the database, its schema, its roles, then whoever uses them", () => {
+  it("starts in an order: the database, its schema, its roles, then the services that use them", () => {
     expect(service("migrate").depends_on).toEqual({ postgres: { condition: "service_healthy" } });
     expect(service("roles").depends_on).toEqual({ migrate: { condition: "service_completed_successfully" } });
     for (const name of ROLES) {

@@ -202,7 +202,7 @@ describe("our own bus", () => {
   });
 });
 
-it("the file grants nobody all of JetStream, and every password comes from the environment", () => {
+it("the file grants no user all of JetStream, and every password comes from the environment", () => {
   const text = readFileSync(NATS_CONF, "utf8");
   const lines = text.split("\n").filter((line) => !line.trimStart().startsWith("#"));
   expect(lines.filter((line) => /"(>|\$JS\.>|\$JS\.API\.>|_INBOX\.>)"/.test(line))).toEqual([]);

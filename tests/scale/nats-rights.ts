@@ -87,7 +87,7 @@ export const NEVER_PUBLISHED = [
   `$JS.API.CONSUMER.DELETE.${CMD}.${WORKER}`,
   `$JS.API.CONSUMER.DURABLE.CREATE.${CMD}.${WORKER}`,
   `$JS.API.CONSUMER.CREATE.${CMD}`,
-  create(CMD, WORKER, "cg.v1r4.*.*.cmd.tool.>"), // its own durable, somebody else's messages
+  create(CMD, WORKER, "cg.v1r4.*.*.cmd.tool.>"), // its own durable, another user's messages
   create(CMD, TICKETS, "cg.v1r4.default.*.cmd.>"),
   create(CMD, "tool_edge_cmd_v1r4_default", "cg.v1r4.default.*.cmd.tool.edge.>"), // a claim over HTTP leaves nothing behind
   create(CMD, "mine", "cg.v1r4.default.*.cmd.agent.worker_generic.wakeup"),

@@ -55,7 +55,7 @@ function payments(): string[] {
     try {
       return readFileSync(file, "utf8").trimEnd().split("\n");
     } catch {
-      return []; // the workspace of somebody who pays nothing
+      return []; // the workspace of an agent that has paid nothing
     }
   });
 }

@@ -2,7 +2,7 @@
 // its one outcome.
 //
 // The store's time runs faster than the wall's, so that a ring after 5 s takes a fraction of a second. Where no message
-// of the bus arrives at all, not even the sweeper's, workers and tools find in the store what was rung in vain.
+// of the bus arrives at all, not even the sweeper's, workers and tools find in the store what was announced without effect.
 
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";

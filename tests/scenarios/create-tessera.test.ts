@@ -96,7 +96,7 @@ test("a turn that a closed program left is ended by the next one", { timeout: TE
   expect(answer).toMatchObject({ status: "success", deliverable: "stamped second" });
 });
 
-test("a directory is reached through the program that holds it, and through nobody after kill -9, whatever it left", {
+test("a directory is reached through the program that holds it, and through no process after kill -9, whatever it left", {
   timeout: TEST_MS,
 }, async () => {
   const data = mkdtempSync(join(tmpdir(), "tessera-held-"));

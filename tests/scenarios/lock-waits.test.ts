@@ -175,10 +175,10 @@ async function prepareStep() {
   return { step, send };
 }
 
-describe("on postgres, whoever waited for a step to commit", () => {
+describe("on postgres, a request that waited for a step to commit", () => {
   beforeEach(() => open("postgres"));
 
-  test("because it sends the same step again is told the same calls and tickets", async () => {
+  test("because it sends the same step again gets the same calls and tickets", async () => {
     const { step, send } = await prepareStep();
     const other = await anotherKernel();
     const outcome = await whileWaiting(
@@ -245,7 +245,7 @@ describe.each(["pglite", "postgres"] as const)(
   (engine) => {
     beforeEach(() => open(engine));
 
-    test("of a resume is told again which local calls it has to run", async () => {
+    test("of a resume gets again the local calls that it has to run", async () => {
       await beginLocalStep([localCall("call_read", "read")]);
       await clock.advance(LEASE_MS + 1);
       await renew("worker_2");

@@ -37,7 +37,7 @@ describe("a resume of two turns", () => {
     await makeCalls(store.database, (call) => (call === "call_b" ? first : second), true);
     const holder = await store.another({ poolMax: 1 });
     const worker = await store.another({ poolMax: 1 });
-    const stranger = await store.another({ poolMax: 1 });
+    const other = await store.another({ poolMax: 1 });
     const items = [first, second].map((agent_id) => ({ project_id: PROJECT, agent_id, worker_id: "worker_1" }));
     let resumed: Promise<{ answer: { outcome: string }[] }[]> | null = null;
     await holder.transaction(async (tx) => {
@@ -47,8 +47,8 @@ describe("a resume of two turns", () => {
         CLOCK.databaseTime().toISOString(),
       ]);
       await waitFor(async () => (await waiting(store.database)) === 1, { what: "the resume to wait" });
-      // The call of the first head, which it has: whoever locks calls in their own order must not meet it here.
-      await stranger.query("select 1 from state.calls where tool_call_id = 'call_b' for update nowait");
+      // The call of the first head, which it has: a session that locks calls in their own order must not meet it here.
+      await other.query("select 1 from state.calls where tool_call_id = 'call_b' for update nowait");
     });
     const answers = (await (resumed as unknown as Promise<{ answer: { outcome: string }[] }[]>))[0]?.answer;
     expect(answers?.map(({ outcome }) => outcome)).toEqual(["accepted", "accepted"]);

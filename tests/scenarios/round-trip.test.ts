@@ -24,7 +24,7 @@ describe.each(CASES)("on $engine with the $bus bus", ({ engine, bus }) => {
 
         expect(calls).toHaveLength(AGENTS * 2 * 2 * TOOLS.length);
         expect(calls.every((call) => call.result_status === "success" && call.settled_by === "report")).toBe(true);
-        // Nobody died, so nothing was run twice, whatever its effect.
+        // No process died, so nothing was run twice, whatever its effect.
         expect(world.ledger.entries()).toHaveLength(calls.length);
         // The answers did come out of order: else this test would show nothing.
         expect(await outOfOrder(world)).toBeGreaterThan(0);

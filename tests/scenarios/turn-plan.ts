@@ -100,7 +100,7 @@ export async function registerAgents(kernel: Kernel, project: string, agents: re
   );
 }
 
-/** Asking again for the same turn is answered `duplicate`, so whoever was killed simply asks again. */
+/** Asking again for the same turn is answered `duplicate`, so a killed client simply asks again. */
 export async function enqueuePlanned(kernel: Kernel, project: string, turn: PlannedTurn): Promise<void> {
   const outcome = await kernel.enqueueTurn({
     project_id: project,

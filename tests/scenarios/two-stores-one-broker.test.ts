@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 
 const TEST_MS = 120_000;
 const TURNS = 6;
-/** The first ring comes again after 5 s: a turn with four hops whose doorbells others answer takes longer than this. */
+/** The first ring comes again after 5 s: a turn with four hops whose wakeups others answer takes longer than this. */
 const TURN_MS_MAX = 10_000;
 const bundle = join(import.meta.dirname, "../../examples/swarm");
 const quiet = { onWarning: () => {}, onFatal: () => {} };

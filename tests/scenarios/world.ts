@@ -58,7 +58,7 @@ export interface WorldOptions {
 
 export const TOOLS = ["echo", "mail", "search"] as const;
 const EFFECTS = { echo: "idempotent", mail: "once", search: "read" } as const;
-/** Longer than any pause of a busy machine, also when time runs fast: nobody dies in these tests. */
+/** Longer than any pause of a busy machine, also when time runs fast: no process dies in these tests. */
 const LEASE_MS = 120_000;
 const SWEEP_MS = 500;
 

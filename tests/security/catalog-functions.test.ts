@@ -1,5 +1,5 @@
 // What PostgreSQL lets everybody run: every function of pg_catalog that is not without effect and that a role of ours may execute
-// after deploy/roles.sql is listed here, with the reason why it holds up nobody and stores nothing. One that is not listed is red: it
+// after deploy/roles.sql is listed here, with the reason why it holds up no other session and stores nothing. One that is not listed is red: it
 // is looked at, then listed or revoked.
 //
 //   C1. Locks and stores are tried, too, each with real arguments, by each role's own login; all are refused with 42501.
@@ -17,7 +17,7 @@ const FORBIDDEN = "42501";
 
 const names = (text: string) => text.trim().split(/\s+/);
 
-/** Why each of these holds up nobody else and stores nothing. */
+/** Why each of these holds up no other session and stores nothing. */
 const HARMLESS: Readonly<Record<string, readonly string[]>> = {
   "answers, and changes nothing": names(`
     amvalidate clock_timestamp current_query currtid2 currval cursor_to_xml cursor_to_xmlschema gen_random_uuid lastval
@@ -106,12 +106,12 @@ afterAll(async () => {
 });
 
 describe("what everybody may run", () => {
-  it.each(ROLES)("is known to hold up nobody and to store nothing, for %s", async (role) => {
+  it.each(ROLES)("is known to hold up no other session and to store nothing, for %s", async (role) => {
     const rows = await store.database.query<{ name: string }>(
       `select distinct p.proname as name from pg_proc p
         where p.pronamespace = 'pg_catalog'::regnamespace and p.provolatile = 'v' and p.prokind = 'f'
           and has_function_privilege($1::text, p.oid, 'execute')
-          -- Nobody can call these: they take or return what only the server makes.
+          -- No client can call these: they take or return what only the server makes.
           and p.prorettype not in (select t.oid from pg_type t where t.typname ~ '_handler$' or t.typname in ('trigger', 'internal', 'language_handler'))
           and not 'internal'::regtype = any (p.proargtypes) and p.proname <> 'plpgsql_validator'`,
       [loginOf(role)],

@@ -107,7 +107,7 @@ export const FUNCTIONS: readonly FunctionGroup[] = [
     `),
   },
   {
-    what: "Whoever holds a turn or a batch.",
+    what: "The holder of a turn or a batch.",
     roles: ["kernel", "worker"],
     names: names(`
       answer_wake append_cards append_to_output apply_plainly apply_results children_of_stopped defer_turn dispatch_batch_task

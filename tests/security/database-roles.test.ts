@@ -112,7 +112,7 @@ describe("the rights to tables and views", () => {
     expect(seen).toEqual(Object.fromEntries(Object.entries(TABLES).map(([name, cells]) => [name, cells[role]])));
   });
 
-  it("are, by the catalog's word, the same; nobody may truncate, refer or hang a trigger; columns are as listed", async () => {
+  it("are, by the catalog's word, the same; no role may truncate, refer or hang a trigger; columns are as listed", async () => {
     const granted: string[] = [];
     const columns: Record<string, string[]> = {};
     for (const role of DATABASE_ROLES) {
@@ -169,7 +169,7 @@ describe("the rights to functions", () => {
     const others = (await functions()).filter(({ name }) => wanted.get(name)?.split(" ").includes(role) !== true);
     const codes = new Map<string, string>();
     for (const { name, call } of others) codes.set(name, await attempt(role, call));
-    // A trigger's function fails as such, whoever calls it.
+    // A trigger's function fails as such, whichever role calls it.
     expect([...codes].filter(([, code]) => code !== FORBIDDEN).map(([name]) => name)).toEqual([]);
     expect(codes.size).toBe([...wanted.values()].filter((roles) => !roles.split(" ").includes(role)).length);
   });

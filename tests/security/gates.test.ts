@@ -1,4 +1,4 @@
-// Every gate through which somebody else's JSON or YAML comes in, with what poisons prototypes and what explodes. The gates
+// Every gate through which foreign JSON or YAML comes in, with what poisons prototypes and what explodes. The gates
 // inside a store have the same inputs in packages/kernel/test/report-codes.test.ts and request-gate.test.ts, those of the API in
 // packages/server/src/http/http-edge.test.ts and registry.test.ts.
 //

@@ -1,4 +1,4 @@
-// Forged reports (docs/reference/security.md#r-reports): whoever knows a call, but was not given this attempt of it, changes no
+// Forged reports (docs/reference/security.md#r-reports): a client that knows a call, but was not given this attempt of it, changes no
 // row and leaves one line in the audit of the call's own project. Its rightful holder still reports afterwards.
 //
 //   F1. Rows are compared whole, by a digest of every table but the audit log.
@@ -140,7 +140,7 @@ describe.each<TestEngine>(["pglite", "postgres"])("a forged report, on %s", (eng
     }
   });
 
-  it("is told apart from a true one that comes a thousand times at once: one is accepted, 999 are duplicates", async () => {
+  it("is distinguished from a true one that comes a thousand times at once: one is accepted, 999 are duplicates", async () => {
     const { world } = scene;
     const { report } = await held(world);
     const [before, startedAt] = [process.cpuUsage(), performance.now()];

@@ -1,4 +1,4 @@
-// Two tenants on one store and one bus, with tools and agents of the same names: whoever listens to one hears nothing of the
+// Two tenants on one store and one bus, with tools and agents of the same names: a listener to one hears nothing of the
 // other, by the API's streams or by the bus; and when one is deleted, nothing that it ever wrote is left.
 //
 //   T1. Both listeners hear their own project, so that silence means something.

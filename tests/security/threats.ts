@@ -28,7 +28,7 @@ export const THREATS: readonly Threat[] = [
   { threat: "A tool that loops, floods, exits or eats memory", holds: "`isolated` bounds it; it ends its own call only", tests: ["tests/tools/hostile.test.ts", "tests/tools/host-isolation.test.ts"] },
   { threat: "Schemas, patterns and documents that explode", holds: "Limits before parsing; patterns run in linear time or not at all", tests: ["tests/security/gates.test.ts", "packages/tool/src/catalog/pattern.test.ts", "packages/tool/src/resources/yaml-gate.test.ts"] },
   { threat: "Prototype pollution", holds: "`__proto__` is refused at every gate; after each a fresh object is what it was", tests: ["tests/security/gates.test.ts"] },
-  { threat: "Everything else that a parser may be sent", holds: "Mutated traffic at every door: no crash, no hang, no row", tests: ["tests/fuzz/http.test.ts", "tests/fuzz/kernel.test.ts", "tests/fuzz/protocol.test.ts", "tests/fuzz/documents.test.ts"] },
+  { threat: "Everything else that a parser may be sent", holds: "Mutated traffic at every entry point: no crash, no hang, no row", tests: ["tests/fuzz/http.test.ts", "tests/fuzz/kernel.test.ts", "tests/fuzz/protocol.test.ts", "tests/fuzz/documents.test.ts"] },
 ];
 
 export interface NotBuilt {
@@ -43,7 +43,7 @@ export const NOT_BUILT: readonly NotBuilt[] = [
   },
   {
     what: "Taint of untrusted results.",
-    why: "Cards carry no mark of trust, and no policy by tool and taint stands between a result and the next call. What holds: a result is data in the tool's role, `__cg_control` is removed from what comes from outside, a model is offered its profile's tools only, and outgoing requests and commands are bounded as above. A model that obeys a text in a result can call any tool it was given: give an agent that reads strangers' texts no tool that must not be misused.",
+    why: "Cards carry no mark of trust, and no policy by tool and taint stands between a result and the next call. What holds: a result is data in the tool's role, `__cg_control` is removed from what comes from outside, a model is offered its profile's tools only, and outgoing requests and commands are bounded as above. A model that obeys a text in a result can call any tool it was given: give an agent that reads untrusted text no tool that must not be misused.",
   },
   {
     what: "Row-level security.",
@@ -67,6 +67,6 @@ export const NOT_BUILT: readonly NotBuilt[] = [
   },
   {
     what: "A sandbox for enemies in the same user.",
-    why: "`isolated` is for accidents; code of a stranger belongs in a process of its own user or machine, over the HTTP edge.",
+    why: "`isolated` is for accidents; untrusted code belongs in a process of its own user or machine, over the HTTP edge.",
   },
 ];

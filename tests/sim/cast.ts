@@ -1,6 +1,6 @@
 // The processes of a run: workers, tool services, PMOs and sweepers, each with a kernel client of its own over its own ports.
 //
-//   C1. Whoever dies is replaced by a new process of the same role after a while; one whose start fails counts as dead.
+//   C1. A process that dies is replaced by a new process of the same role after a while; one whose start fails counts as dead.
 //   C2. Nothing is shared between processes but the store, the broker and the world outside.
 
 import { createAgentRuntime, startAgentWorker } from "@tessera/agent";

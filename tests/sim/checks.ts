@@ -3,7 +3,7 @@
 //   C1. Every turn that was asked for ended, and every child is one deeper than its parent; a turn for answers is as deep as the one
 //       that asked for them.
 //   C2. `once`: at most one effect per call, exactly one where the call says success, none where it says that it failed and
-//       does not say that nobody knows. `idempotent`: one key per call, that of no other call.
+//       does not say that the outcome is unknown. `idempotent`: one key per call, that of no other call.
 //   C3. Where the store lost commits (docs/faults.md#f30), nothing can hold for turns that are gone, nor for how often a call had
 //       its effect whose claim or result is gone: an effect outlives the store that knew of it. Its key still is its own, which
 //       is how the world outside can recognise a second run.

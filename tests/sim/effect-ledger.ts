@@ -1,4 +1,4 @@
-// The world outside: what tools really did, remembered by nobody but the test.
+// The world outside: what tools really did, remembered only by the test.
 //
 //   L1. An effect that was refused did not happen: a system that was told that a run is given up refuses it later.
 

@@ -1,4 +1,4 @@
-// Watches the doors of the kernel from outside: what may only be written by who holds a turn or a call, was it?
+// Watches the functions of the kernel from outside: what may only be written by who holds a turn or a call, was it?
 //
 //   W1. The row that gives the right is read before the statement, in the same session, so nothing can come between.
 //   W2. An epoch never falls, unless the store lost what it had committed.
@@ -6,9 +6,9 @@
 import { createHash } from "node:crypto";
 import type { Database, Row } from "@tessera/kernel";
 
-const TURN_DOORS =
+const TURN_FUNCTIONS =
   /\bl0\.(suspend_on_calls|suspend_plainly|suspend_locally|apply_results|apply_plainly|append_cards|finish_turn|finish_plainly|defer_turn|take_answers)\(/;
-const CALL_DOORS = /\bl0\.(report_at|report_plainly|put_result_card_at)\(/;
+const CALL_FUNCTIONS = /\bl0\.(report_at|report_plainly|put_result_card_at)\(/;
 const HEADS = `
   select h.agent_id, h.active_agent_turn_id, h.turn_epoch from state.agent_state_head h
    where h.agent_id = any (select e.value ->> 'agent_id' from jsonb_array_elements($1::jsonb) e)`;
@@ -21,7 +21,7 @@ type Check = (item: Item) => string | null;
 
 export interface FenceWatch {
   readonly database: Database;
-  /** The first write that nobody had a right to; null: none. */
+  /** The first write without a right to it; null: none. */
   violation(): string | null;
   forgetEpochs(): void;
 }
@@ -31,14 +31,14 @@ export function watchFences(store: Database): FenceWatch {
   let violation: string | null = null;
 
   async function query<R extends Row>(text: string, values: readonly unknown[] = []): Promise<R[]> {
-    const door = TURN_DOORS.exec(text)?.[1] ?? CALL_DOORS.exec(text)?.[1];
-    if (door === undefined) return await store.query<R>(text, values);
-    const check = TURN_DOORS.test(text) ? await holdsTurn(values[0]) : await holdsCall(values[0]); // W1
+    const fn = TURN_FUNCTIONS.exec(text)?.[1] ?? CALL_FUNCTIONS.exec(text)?.[1];
+    if (fn === undefined) return await store.query<R>(text, values);
+    const check = TURN_FUNCTIONS.test(text) ? await holdsTurn(values[0]) : await holdsCall(values[0]); // W1
     const rows = await store.query<R>(text, values);
     const answers = rows[0]?.answer as readonly Item[];
     for (const [n, item] of (JSON.parse(String(values[0])) as Item[]).entries()) {
       const wrong = answers[n]?.outcome === "accepted" ? check(item) : null;
-      if (wrong !== null) violation ??= `${door}: ${wrong}`;
+      if (wrong !== null) violation ??= `${fn}: ${wrong}`;
     }
     return rows;
   }

@@ -63,7 +63,7 @@ describe("a failover that loses commits", { timeout: TIMEOUT_MS }, () => {
       outcome: "rejected",
       code: "not_found",
     });
-    // Deliberately not in the audit (14_report.sql): what does not exist would let a stranger fill it. The executor is told.
+    // Deliberately not in the audit (14_report.sql): what does not exist would let an unauthenticated request fill it. The executor gets the answer.
     expect(await store.database.query("select 1 from state.audit_log")).toEqual([]);
   });
 

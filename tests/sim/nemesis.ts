@@ -2,14 +2,14 @@
 //
 //   N1. A kill or a pause can come at any event of a process, before it: its code then stays where it waits.
 //   N2. Processes that only look whether there is work are struck less: nothing is at stake there.
-//   N3. A zombie does harm while somebody else is at its turn. So a worker whose turns were freed while it was paused goes on
+//   N3. A zombie does harm while another worker is at its turn. So a worker whose turns were freed while it was paused goes on
 //       soon after another one has taken a turn, and not at any moment.
 //   N4. A failover that lost commits leaves processes that know of what never happened. They go on for a while and must do
 //       no harm; then they are started anew, as the guide for operators says: a worker that has ended a turn which the store
 //       says it holds would otherwise keep it for as long as it lives.
 //   N5. Where a tool is at work or a model has answered most is at stake and least happens: one event among the many of a
 //       call. It is struck several times as often as others, and mostly paused until its lease is over, so that another
-//       attempt is made beside it. Or the whole role is paused, as when a machine stops: then nobody makes one in time.
+//       attempt is made beside it. Or the whole role is paused, as when a machine stops: then no process makes one in time.
 
 import type { SimProcess } from "@tessera/testkit/sim";
 import type { Cast, CastWorld, Pauses } from "./cast.ts";

@@ -28,7 +28,7 @@ export interface PlantedBug {
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "drop_outbox_row",
-    says: "a committed call says to nobody that somebody must look at it",
+    says: "a committed call is announced to no executor",
     replaced: [
       {
         fn: "suspend_on_calls",
@@ -50,7 +50,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "skip_epoch_check",
     foundBy: 11,
-    says: "what a worker writes is taken from whoever names the turn, whatever its epoch",
+    says: "what a worker writes is taken from any worker that names the turn, whatever its epoch",
     replaced: [
       {
         fn: "refuse_worker",
@@ -77,7 +77,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: "ack_before_claim",
     foundBy: 5,
-    says: "a command is run by whoever hears it: the claim no longer keeps a second executor out",
+    says: "a command is run by every executor that receives it: the claim no longer keeps a second executor out",
     replaced: [
       { fn: "open_call_at", from: "when c.claimed_by is not null then 'already_claimed'", to: "" },
       { fn: "open_call_at", from: "then 'stale_attempt'", to: "and false then 'stale_attempt'" },

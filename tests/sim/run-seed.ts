@@ -50,7 +50,7 @@ export interface SeedResult {
   readonly plan: Readonly<Record<string, number>>;
   /** Kind → how often it happened. */
   readonly faults: Readonly<Record<string, number>>;
-  /** Doors of the kernel and what they answered, each once: `resume worker_lapsed`. */
+  /** Functions of the kernel and what they answered, each once: `resume worker_lapsed`. */
   readonly reached: readonly string[];
   readonly lastEvents: readonly string[];
 }
@@ -79,8 +79,8 @@ export async function runSeed(store: SimStore, seed: number, options: SeedOption
   const asking = conversing === null ? null : new AsyncRequests(conversing, HELPER);
   const reached = new Set<string>();
   const pauses: Pauses = { sinceMs: new Map(), recoveredAtMs: 0 };
-  const onOutcome = (door: string, outcome: string) => {
-    reached.add(`${door} ${outcome}`);
+  const onOutcome = (fn: string, outcome: string) => {
+    reached.add(`${fn} ${outcome}`);
     if (outcome === "recovered") pauses.recoveredAtMs = scheduler.nowMs;
   };
   const kept = { ledger, saidIds: new Set<string>(), requests, asking, store: requests.database };
@@ -178,7 +178,7 @@ function isToolWork(label: string): boolean {
   return label.startsWith("tool ");
 }
 
-/** A promise that nobody looks after is a violation like any other. */
+/** An unhandled rejection is a violation like any other. */
 async function watchUnhandled(work: () => Promise<string | null>): Promise<string | null> {
   let unhandled: string | null = null;
   const hear = (reason: unknown) => {

@@ -5,7 +5,7 @@
 //   D2. The invariants are the kernel's own, all of a kind in one prepared statement: 1 ms, where 30 statements took 5.
 //   D3. Invariants speak about rows only. So what was looked at and not written to since need not be looked at again: every
 //       transaction that writes takes a number, and the next number is read in 0.1 ms.
-//   D4. What PostgreSQL does for others (to survive a power cut, to count for statistics) is off: nobody looks at it here.
+//   D4. What PostgreSQL does for others (to survive a power cut, to count for statistics) is off: no test looks at it here.
 
 import { cachedSnapshot, openPglite } from "@tessera/engines/pglite";
 import { type Database, INVARIANTS, type Invariant, migrate, SCHEMA_DIGEST } from "@tessera/kernel";
@@ -29,7 +29,7 @@ interface Found {
 }
 
 const ROWS_SHOWN = 3;
-/** A row that cannot be swept is put aside, so that it stops nobody; it should never come to that. */
+/** A row that cannot be swept is put aside, so that it stops no other; it should never come to that. */
 const SWEEP_FAILED: Invariant = {
   name: "sweep_failed",
   kind: "safety",

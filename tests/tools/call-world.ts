@@ -1,4 +1,4 @@
-// A store, a bus and the kernel, with a short way to commit calls, for tests of whoever runs tools.
+// A store, a bus and the kernel, with a short way to commit calls, for tests of executors.
 //
 // The bus keeps what was published, so that a test can send a command again, altered.
 
@@ -105,7 +105,7 @@ export class CallWorld {
     const agent_id = ids.mint("agent");
     const profile_box_id = ids.mint("box");
     await kernel.putBox({ project_id: project, box_id: profile_box_id });
-    await kernel.putAgent({ project_id: project, agent_id, worker_target: "nobody", profile_box_id });
+    await kernel.putAgent({ project_id: project, agent_id, worker_target: "unused", profile_box_id });
     if (options.isSecond === true) {
       const agent_turn_id = ids.mint("turn");
       await kernel.enqueueTurn({ project_id: project, agent_id, agent_turn_id });
@@ -178,7 +178,7 @@ export class CallWorld {
   #workerId(): Promise<string> {
     this.#worker ??= (async () => {
       const worker_id = this.ids.mint("worker");
-      await this.kernel.renewWorker({ worker_id, worker_target: "nobody", lease_ms: 600_000 });
+      await this.kernel.renewWorker({ worker_id, worker_target: "unused", lease_ms: 600_000 });
       return worker_id;
     })();
     return this.#worker;

@@ -46,7 +46,7 @@ async function startService() {
   });
 }
 
-// Commands go out on `shelf`, which nobody serves; a test sends them on to `quiet` as it likes.
+// Commands go out on `shelf`, which no executor serves; a test sends them on to `quiet` as it likes.
 const shelf = () => ({ target_subject: `cg.v1r4.${world.project}.public.cmd.tool.shelf.run`, author_id: "tool.shelf" });
 
 interface Change {

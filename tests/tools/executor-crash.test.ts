@@ -99,7 +99,7 @@ async function start(order: Omit<ExecutorOrder, "bundle" | "leaseMs">): Promise<
   return child;
 }
 
-/** Every tool has acted once and hangs: the moment at which nobody outside can know what happened. */
+/** Every tool has acted once and hangs: the moment at which no other process can know what happened. */
 async function killWhenAllActed(child: TestChild): Promise<void> {
   await waitFor(() => entries().length === TOOLS.length, { what: "every tool to act", timeoutMs: 20_000 });
   await child.kill();

@@ -88,7 +88,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
     return hosted;
   }
 
-  it.each(TOOL_PLACEMENTS)("a mistake is found by an operator, and by nobody else (%s)", async (placement) => {
+  it.each(TOOL_PLACEMENTS)("a mistake is found only by an operator (%s)", async (placement) => {
     const hosted = await start(placement);
     const { project } = hosted;
     const [operator, viewer] = [await keyOf("operator", project), await keyOf("viewer", project)];

@@ -1,4 +1,4 @@
-// A bundle as somebody who knows Goondan writes one: modules in its shapes, types from `@goondan/types`, errors and the
+// A bundle as a user of Goondan writes one: modules in its shapes, types from `@goondan/types`, errors and the
 // environment in its manner. Written for these tests; no line of it knows Tessera.
 
 const PROBE_TS = `

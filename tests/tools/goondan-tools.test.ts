@@ -21,7 +21,7 @@ describe("a bundle in Goondan's manner", () => {
   const call = (name: string, args: object = {}, agent_id?: string) =>
     world.call(hosted, name, args, agent_id === undefined ? {} : { agent_id });
 
-  it("is accepted as it is, and validate tells what differs in one line each", async () => {
+  it("is accepted as it is, and validate reports what differs in one line each", async () => {
     const { findings, counts } = await validateBundle(bundle, { env: {} });
     expect(findings.map(({ severity, code }) => `${severity} ${code}`)).toEqual(["info named_like_builtin"]);
     expect(counts).toMatchObject({ tools: 7, agents: 2 });
@@ -59,7 +59,7 @@ describe("a bundle in Goondan's manner", () => {
     expect(await call("probe__seen", { other: 1 })).toMatchObject({ status: "failed", error: { code: "bad_request" } });
   });
 
-  it("tells its errors whole: name, code, suggestion, help, and a message within the tool's own limit", async () => {
+  it("reports its errors whole: name, code, suggestion, help, and a message within the tool's own limit", async () => {
     const { error } = await call("probe__fail", { word: "go" });
     expect(error).toMatchObject({
       code: "internal_error",
@@ -81,7 +81,7 @@ describe("a bundle in Goondan's manner", () => {
     if (result !== null) expect(answer.result).toEqual(result);
   });
 
-  it("is told which line hands over the variables that it looks for", async () => {
+  it("is shown which line hands over the variables that it looks for", async () => {
     const { error } = await call("probe__token");
     expect(error?.message).toBe("no token is configured");
     expect(JSON.stringify(error?.detail)).toMatch(

@@ -1,4 +1,4 @@
-// A host runs its code for its own project and for definitions that mean it, and gives its variables to nobody else.
+// A host runs its code for its own project and for definitions that mean it, and gives its variables to no other.
 
 import { startToolService } from "@tessera/executor";
 import { CardBox, subscribeToolCommands } from "@tessera/executor/wire";
@@ -17,7 +17,7 @@ describe("a tool host", () => {
   });
   afterAll(() => world.close());
 
-  it("gives no built-in and no variable to a definition that somebody uploaded for its targets", async () => {
+  it("gives no built-in and no variable to a definition that was uploaded for its targets", async () => {
     const hosted = await world.host({
       env: { STRIPE_KEY: SECRET },
       openApiTargets: ["openapi"],
@@ -91,7 +91,7 @@ describe("on a bus and a store that everybody shares", () => {
     };
     const service = (project: string) =>
       startToolService({ ...world, target: "lookup", project, executor: project, runner, onWarning: () => {} });
-    const stranger = await service("someotherproject");
+    const other = await service("someotherproject");
     const call = await world.commit({
       target_subject: `cg.v1r4.${world.project}.public.cmd.tool.lookup.run`,
       effect: "read",
@@ -114,7 +114,7 @@ describe("on a bus and a store that everybody shares", () => {
     await world.settled(call.tool_call_id);
     expect(ran).toEqual([call.tool_call_id]);
     expect((await world.call(call.tool_call_id)).claimed_by).toBe(world.project);
-    await Promise.all([stranger.stop(), own.stop()]);
+    await Promise.all([other.stop(), own.stop()]);
   }, 30_000);
 
   it("a command without a ticket neither joins nor ends the run of the call it names", async () => {

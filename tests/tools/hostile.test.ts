@@ -3,7 +3,7 @@
 //
 // Every behaviour has a module of its own, because processes that keep dying are started more slowly
 // (docs/protocol/tool-api.md#processes), and is called as `read` and, where that makes a difference, as `once`: only the second
-// may have done something that nobody can know of.
+// may have done something unknown.
 
 import { waitFor } from "@tessera/testkit";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ const failed = (error: object) => ({ read: { status: "failed", error } });
 
 const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   "loops for ever": { code: "for (;;) {}", ...timedOut },
-  "loops for ever, giving way to nobody but promises": { code: "for (;;) await null;", ...timedOut },
+  "loops for ever, giving way only to promises": { code: "for (;;) await null;", ...timedOut },
   "never settles": { code: "await new Promise(() => {});", ...timedOut },
   "allocates without end": {
     timeoutMs: FILLING_MS,
@@ -53,7 +53,7 @@ const BEHAVIOURS: Readonly<Record<string, Behaviour>> = {
   "calls process.exit(0)": { code: "process.exit(0);", ...crashed({ exit_code: 0 }) },
   "calls process.exit(1)": { code: "process.exit(1);", ...crashed({ exit_code: 1 }) },
   "kills itself": { code: 'process.kill(process.pid, "SIGKILL"); for (;;) {}', ...crashed({ signal: "SIGKILL" }) },
-  "throws where nobody can catch it": {
+  "throws where no caller can catch it": {
     code: 'setImmediate(() => { throw new Error("from nowhere"); }); await new Promise(() => {});',
     ...crashed({}),
   },
@@ -124,7 +124,7 @@ describe.each(["isolated", "service"] as const)("in the placement %s, a handler 
   });
   afterAll(() => world.close());
 
-  it.each(NAMES)("%s harms nobody else", async (name) => {
+  it.each(NAMES)("%s harms no other call", async (name) => {
     const { read, once } = BEHAVIOURS[name] as Behaviour;
     const resource = resourceOf(name);
     const [asRead, asOnce, sameTool, otherTool] = await Promise.all([

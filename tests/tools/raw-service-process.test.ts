@@ -1,4 +1,4 @@
-// examples/raw-tool-service as it is started by hand: a process of its own, commands over NATS, cards and reports over HTTP.
+// examples/raw-tool-service as it is started manually: a process of its own, commands over NATS, cards and reports over HTTP.
 
 import { awaitToolCall, openApi, storeTools } from "@tessera/runtime";
 import { TestChild, waitFor } from "@tessera/testkit";
@@ -46,7 +46,7 @@ async function start(url: string): Promise<TestChild> {
 }
 
 describe("the raw tool service, as a process", () => {
-  it("answers calls, also those it fails, and ends when it is told to", async () => {
+  it("answers calls, also those it fails, and ends on its signal", async () => {
     const child = await start((await world.api()).url);
     const [good, bad] = await Promise.all([
       world.call(hosted, "example__run", { text: "hello" }),

@@ -53,8 +53,8 @@ const example = (args: Record<string, string | number | boolean>) => ({
   arguments: args,
 });
 
-describe("a handler that builds its payload by hand", () => {
-  it("and gives a status that is none settles its call as failed at once, and is told", async () => {
+describe("a handler that builds its payload itself", () => {
+  it("and gives a status that is none settles its call as failed at once, and the answer says so", async () => {
     const { kernel, clock, bus, ids } = world;
     const cardbox = new CardBox({ port: kernel, clock, executor: "raw-2", principal: "raw" });
     const answers: unknown[] = [];

@@ -98,18 +98,18 @@ describe.each(["pglite", "postgres"] as const)("a card, on %s", (engine) => {
     },
   );
 
-  it("C6 cannot be written into a box that is another agent's, nobody's, or shared", async () => {
+  it("C6 cannot be written into a box that is another agent's, no agent's, or shared", async () => {
     const { kernel, ids, project } = world;
     const one = await world.commit();
     const turn = await kernel.reads.turn(project, one.agent_turn_id);
     const agent_id = ids.mint("agent");
     const profile_box_id = ids.mint("box");
     await kernel.putBox({ project_id: project, box_id: profile_box_id });
-    await kernel.putAgent({ project_id: project, agent_id, worker_target: "nobody", profile_box_id });
+    await kernel.putAgent({ project_id: project, agent_id, worker_target: "unused", profile_box_id });
     const enqueue = (output_box_id: string) => kernel.enqueueTurn({ project_id: project, agent_id, output_box_id });
     expect(await enqueue(String(turn?.output_box_id))).toMatchObject({ outcome: "rejected", code: "forbidden" });
     expect(await enqueue(profile_box_id)).toMatchObject({ outcome: "rejected", code: "forbidden" });
-    // Whether a box of that name exists is nobody's business: the answer is the same.
+    // Whether a box of that name exists is not disclosed: the answer is the same.
     expect(await enqueue("box_nobody")).toMatchObject({ outcome: "rejected", code: "forbidden" });
     // A turn that does not run may not append at all.
     const stray = await kernel.appendCards({

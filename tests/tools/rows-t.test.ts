@@ -1,6 +1,6 @@
 // The T rows of docs/reference/security.md#t-a-models-arguments, end to end: what a model may write into a call, and what the
 // cards of its turn say then. The row's number is in each title. T7 and T8, which take several calls in one answer, are planned
-// and committed by hand.
+// and committed directly.
 
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
@@ -153,7 +153,7 @@ describe("several calls in one answer", () => {
     expect(planned.every(isId)).toBe(true);
   });
 
-  it("T8 run as many as a step may have; the rest are told so, and the kernel takes no more either", async () => {
+  it("T8 run as many as a step may have; the rest are answered so, and the kernel takes no more either", async () => {
     const planned = plan(Array.from({ length: 200 }, () => ({ name: "sample__run", arguments: { text: "x" } })));
     const refused = planned.filter(({ refusal }) => refusal !== undefined);
     expect(planned.length - refused.length).toBe(CALLS_PER_STEP_MAX);

@@ -111,7 +111,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
     await waitFor(() => notes(ledger).length === 1, { what: `the ${placement} tool to start` });
     const isLocal = placement === "inline" || placement === "isolated";
     const command = world.published.find((message) => message.subject.includes(`${hosted.project}.public.cmd.tool.`));
-    expect(command === undefined).toBe(isLocal); // nobody is told of a local call
+    expect(command === undefined).toBe(isLocal); // no command goes out for a local call
     for (let n = 0; n < 5 && command !== undefined; n += 1) {
       await world.node.bus.publish(Array.from({ length: 10 }, () => command));
       await new Promise<void>((resolve) => void world.node.clock.after(LEASE_MS, resolve));
@@ -126,7 +126,7 @@ describe.each(["pglite", "postgres"] as const)("on %s", (engine) => {
   }
 
   it.each(TOOL_PLACEMENTS)(
-    "a stopped turn's tool in the placement %s is told, and its answer is nobody's",
+    "a stopped turn's tool in the placement %s is aborted, and its answer is dropped",
     async (placement) => {
       const hosted = at(placement);
       const ledger = newLedger();

@@ -140,7 +140,7 @@ export class ToolWorld {
     return await callTool(this.node, caller, request, { waitMs });
   }
 
-  /** One for all; whoever wants other leases than the usual ones asks first. */
+  /** One for all; a test that wants other leases than the usual ones asks first. */
   api(leaseMs?: number): Promise<Api> {
     this.#api ??= openApi({
       node: leaseMs === undefined ? this.node : { ...this.node, kernel: withLeases(this.node.kernel, leaseMs) },

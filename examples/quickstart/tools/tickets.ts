@@ -2,7 +2,7 @@
 //
 //   T1. The ledger stands for the office's books: one line for each payment, with the key of its call. Each call has one
 //       key, and every attempt at it has the same one.
-//   T2. Cut off in the middle, nobody knows whether the ticket was paid. Then `buy` is not run again: the reconciler looks
+//   T2. Cut off in the middle, it is unknown whether the ticket was paid. Then `buy` is not run again: the reconciler looks
 //       into the books first.
 
 import { appendFile, readFile } from "node:fs/promises";

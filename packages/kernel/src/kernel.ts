@@ -36,7 +36,7 @@ export interface Kernel extends TurnPort, ExecutorPort, RegistryPort, ProjectPor
   /** What was rung again and still waits for a target, as the messages that were lost. Changes nothing. `alsoUnrung`: what
    *  was not rung again yet, too, because no first ring was heard either. */
   overdueMessages(role: WorkRole, options?: { readonly alsoUnrung?: boolean }): Promise<BusMessage[]>;
-  /** Ends every lease in a store that nobody else can hold (docs/design.md#one-dialect-two-engines). */
+  /** Ends every lease in a store that no other process can hold (docs/design.md#one-dialect-two-engines). */
   freeLeases(): Promise<{ workers: number; calls: number }>;
 }
 

@@ -1,4 +1,4 @@
-// The ports of the kernel: what it needs from the world and nobody else may hand it.
+// The ports of the kernel: what it needs from the world and gets from nowhere else.
 //
 // Adapters live in `engines`, one folder each, and pass the conformance suites of `testkit`.
 //
@@ -69,7 +69,7 @@ interface DatabaseCapabilities {
   readonly engine: "pglite" | "postgres";
   /** How many hot batches may be in flight at once. One session can only ever do one. */
   readonly batchesInFlight: number;
-  /** Roles are told apart (false on PGlite: one superuser session). */
+  /** Roles are distinct (false on PGlite: one superuser session). */
   readonly roles: boolean;
 }
 
@@ -163,7 +163,7 @@ export interface Timer {
 }
 
 export interface Clock {
-  /** The time the kernel's functions are told; null in production, so that the database's clock rules (P3). */
+  /** The time passed to the kernel's functions; null in production, so that the database's clock rules (P3). */
   databaseTime(): Date | null;
   /** Milliseconds that only grow, for local intervals. */
   monotonicMs(): number;

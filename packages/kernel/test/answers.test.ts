@@ -99,7 +99,7 @@ describe("an answer that comes", () => {
     await fx.expectDrained();
   });
 
-  it("while the asking turn waits for a call is told with the turn, and taken then", async () => {
+  it("while the asking turn waits for a call is reported with the turn, and taken then", async () => {
     const asking = await fx.suspended();
     const child = await asked(asking);
     await fx.finish(child);
@@ -168,7 +168,7 @@ describe("an answer that comes", () => {
   });
 });
 
-it("an answer whose taking was lost with its connection is told when it is asked for again", async () => {
+it("an answer whose taking was lost with its connection is returned when it is asked for again", async () => {
   const asking = await fx.started();
   const [first, second] = [await asked(asking), await asked(asking)];
   await fx.finish(first);

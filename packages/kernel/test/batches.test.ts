@@ -1,4 +1,4 @@
-// Fork and join: a call answered by a batch of child turns, once, whoever dies.
+// Fork and join: a call answered by a batch of child turns, once, whichever process dies.
 
 import { describe, expect, it } from "vitest";
 import { PROJECT, type Started, useFixture } from "./fixture.ts";
@@ -209,7 +209,7 @@ describe("the child of a task", () => {
     return { turn, agent, batch_id, dispatch, task };
   }
 
-  it("is started once, whoever asks and how often", async () => {
+  it("is started once, whichever client asks and how often", async () => {
     const { dispatch, agent, task } = await ready();
     const other = fx.anotherKernel(await fx.store.another());
     const outcomes = await Promise.all([dispatch(), dispatch(false, other), dispatch(), dispatch(false, other)]);
@@ -243,7 +243,7 @@ describe("the child of a task", () => {
     expect(await fx.query("select 1 from state.agent_turns where agent_id = $1", [agent])).toEqual([]);
   });
 
-  it("that ends makes its batch due, and a batch that only waits is handed to nobody", async () => {
+  it("that ends makes its batch due, and a batch that only waits is handed out to no worker", async () => {
     const { dispatch, agent, batch_id } = await ready();
     const due = async () => (await fx.kernel.takeDueBatches(100)).find((batch) => batch.batch_id === batch_id);
     expect((await due())?.tasks).toMatchObject([{ status: "pending", is_due: true }]);
@@ -257,7 +257,7 @@ describe("the child of a task", () => {
     expect((await due())?.tasks).toMatchObject([{ status: "success", is_running: false }]);
     expect(await due()).toBeUndefined();
     await fx.clock.advance(5_000);
-    expect(await due(), "whoever had it may have died").toBeDefined();
+    expect(await due(), "its holder may have died").toBeDefined();
   });
 });
 
@@ -274,7 +274,7 @@ async function startChild(parent: { agent_turn_id: string }, batch_task_id: stri
 }
 
 describe("a task that was cut", () => {
-  // The first end is written by the plain door, the others by the full one.
+  // The first end is written by the plain function, the others by the full one.
   const ends = {
     succeeds: (child: Started) => fx.finish(child),
     fails: (child: Started) => fx.finish(child, "failed"),

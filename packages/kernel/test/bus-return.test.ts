@@ -23,7 +23,7 @@ it("a sweep rings nothing that is not due while the bus stays", async () => {
   expect(await rungBySweep()).toEqual([]);
 });
 
-it("the first sweep after the bus came back rings calls, results and turns that nobody took, and rings them once", async () => {
+it("the first sweep after the bus came back announces untaken calls, results and turns, and announces them once", async () => {
   const waiting = await fx.suspended();
   const answered = await fx.suspended();
   await fx.report(await fx.opened(answered));
@@ -59,7 +59,7 @@ it("a call that waits out its back-off is left alone when the bus comes back", a
   expect(await rungBySweep()).toEqual([]);
 });
 
-it("what somebody holds or has put off is left alone when the bus comes back", async () => {
+it("what is held or was put off is left alone when the bus comes back", async () => {
   await fx.opened(await fx.suspended());
   const { output_box_id: _, worker_id: __, ...hold } = await fx.started();
   await fx.kernel.deferTurn(hold, "state_not_found");

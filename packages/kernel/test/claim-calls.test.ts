@@ -30,7 +30,7 @@ describe("asking for calls", () => {
     await fx.expectSafe();
   });
 
-  it("gives nothing of another target, of another project, or that somebody has", async () => {
+  it("gives nothing of another target, of another project, or that is claimed", async () => {
     await fx.suspended([sentTo("mine")]);
     expect(await ask("other")).toEqual([]);
     expect(await ask("mine", { project_id: "p2" })).toEqual([]);
@@ -47,7 +47,7 @@ describe("asking for calls", () => {
     await fx.kernel.putProject({ project_id: "p2" });
     await one(600_000, "p2");
     await one(1_000);
-    await fx.clock.advance(31_001); // with the margin of a deadline; nobody has swept
+    await fx.clock.advance(31_001); // with the margin of a deadline; no sweep has run
     const asked = { project_id: PROJECT, target: "oldest", principal: "key_1", claim_id: "claim_1", max: 1 };
     const taken = async (executor: string) =>
       (await fx.kernel.claimCalls({ ...asked, executor })).map(({ tool_call_id }) => tool_call_id);
@@ -97,7 +97,7 @@ describe("asking for calls", () => {
 });
 
 describe("a command of another project", () => {
-  it("is told apart from an unknown card only when it shows the call's ticket", async () => {
+  it("is distinguished from an unknown card only when it shows the call's ticket", async () => {
     await fx.kernel.putProject({ project_id: "p2" });
     const turn = await fx.suspended();
     const call = turn.calls[0];

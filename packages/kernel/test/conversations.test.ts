@@ -27,7 +27,7 @@ async function take(agent_id: string, worker_id: string): Promise<Taken> {
   return outcome;
 }
 
-/** A turn from its question to its end; what its worker was told. */
+/** A turn from its question to its end; what its worker was given. */
 async function run(agent_id: string, worker_id: string, more: Partial<TurnRequest> = {}): Promise<Taken> {
   await ask(agent_id, more);
   const turn = await take(agent_id, worker_id);
@@ -82,7 +82,7 @@ describe("the turns of an agent", () => {
     expect(await fx.kernel.reads.turn(PROJECT, queued)).toMatchObject({ turn_number: null });
   });
 
-  it("are told their place again after a step elsewhere, a lost answer and a lost worker", async () => {
+  it("get their place again after a step elsewhere, a lost answer and a lost worker", async () => {
     const agent = await fx.newAgent();
     const worker = await fx.newWorker();
     await run(agent, worker);

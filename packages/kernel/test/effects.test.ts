@@ -110,7 +110,7 @@ describe("an executor that dies mid-run", () => {
 
 describe("a deadline", () => {
   const deadlines: { title: string; draft: Partial<CallDraft>; isClaimed: boolean; code: string }[] = [
-    { title: "of a call that nobody took", draft: { effect: "once" }, isClaimed: false, code: "no_executor" },
+    { title: "of a call that no executor took", draft: { effect: "once" }, isClaimed: false, code: "no_executor" },
     { title: "of a claimed call of effect once", draft: { effect: "once" }, isClaimed: true, code: "outcome_unknown" },
     {
       title: "of a claimed call of effect idempotent",
@@ -134,7 +134,7 @@ describe("a deadline", () => {
     });
   }
 
-  it("of a call whose run was cut off and that nobody could ask in time settles it with outcome_unknown", async () => {
+  it("of a call whose run was cut off and whose outcome could not be asked in time settles it with outcome_unknown", async () => {
     const turn = await fx.suspended([{ effect: "once", can_reconcile: true, timeout_ms: 1_000 }]);
     await dieOnce(turn, "e1");
     await fx.later(31_001);

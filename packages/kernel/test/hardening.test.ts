@@ -8,11 +8,8 @@ import { hold, PROJECT, useFixture } from "./fixture.ts";
 
 const fx = useFixture();
 
-async function ask(
-  door: string,
-  items: unknown,
-): Promise<{ outcome: string; code?: string; [key: string]: unknown }[]> {
-  const rows = await fx.query<{ answer: never }>(`select l0.${door}($1::jsonb, $2::timestamptz) as answer`, [
+async function ask(fn: string, items: unknown): Promise<{ outcome: string; code?: string; [key: string]: unknown }[]> {
+  const rows = await fx.query<{ answer: never }>(`select l0.${fn}($1::jsonb, $2::timestamptz) as answer`, [
     JSON.stringify(items),
     fx.clock.databaseTime().toISOString(),
   ]);
@@ -20,14 +17,14 @@ async function ask(
 }
 
 describe("a batch that is too long", () => {
-  it("is refused by every door before anything is done", async () => {
-    const doors = await fx.query<{ name: string }>(
+  it("is refused by every function before anything is done", async () => {
+    const functions = await fx.query<{ name: string }>(
       `select p.oid::regprocedure::text as name from pg_proc p
         where p.pronamespace = 'l0'::regnamespace and p.prorettype = 'json'::regtype and p.proargnames[1] = 'items' order by 1`,
     );
-    expect(doors.length).toBeGreaterThan(25);
+    expect(functions.length).toBeGreaterThan(25);
     const items = JSON.stringify(Array.from({ length: FUNCTION_ITEMS_MAX + 1 }, () => ({})));
-    for (const { name } of doors) {
+    for (const { name } of functions) {
       const rest = name
         .split(",")
         .slice(1)
@@ -150,7 +147,7 @@ describe("a holder", () => {
   });
 });
 
-describe("a door", () => {
+describe("a function of the kernel", () => {
   it("answers in item order, whatever order it works in", async () => {
     const tool = (tool_name: string) => ({
       project_id: PROJECT,
@@ -164,9 +161,9 @@ describe("a door", () => {
   });
 
   it("answers an empty batch with nothing and items without keys with a refusal each", async () => {
-    for (const door of ["open_call_at", "report_at", "renew_call_at", "put_result_card_at"]) {
-      expect(await ask(door, [])).toEqual([]);
-      expect((await ask(door, [{}, { tool_call_id: "x" }, {}])).map((answer) => answer.outcome)).toEqual(
+    for (const fn of ["open_call_at", "report_at", "renew_call_at", "put_result_card_at"]) {
+      expect(await ask(fn, [])).toEqual([]);
+      expect((await ask(fn, [{}, { tool_call_id: "x" }, {}])).map((answer) => answer.outcome)).toEqual(
         Array(3).fill("rejected"),
       );
     }
@@ -235,7 +232,7 @@ describe("a batch", () => {
     return { opened, task };
   };
 
-  it("without a deadline gets one, and its call settles when nobody ends it", async () => {
+  it("without a deadline gets one, and its call settles when no worker ends it", async () => {
     const { opened } = await open();
     for (let minute = 0; minute < 17; minute += 1) await fx.later(60_000);
     expect((await fx.kernel.reads.call(PROJECT, opened.tool_call_id))?.settled_by).toBe("deadline");
@@ -280,7 +277,7 @@ describe("a worker that lost the answer with its local calls", () => {
 // What needs two sessions at once.
 if (process.env.TESSERA_TEST_ENGINE === "postgres") {
   describe("two sessions", () => {
-    it("a turn whose head was locked when its worker was declared dead is recovered later, however long nobody sweeps", async () => {
+    it("a turn whose head was locked when its worker was declared dead is recovered later, however late the next sweep is", async () => {
       const turn = await fx.started();
       const other = await fx.store.another();
       await other.transaction(async (tx) => {

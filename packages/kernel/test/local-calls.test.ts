@@ -52,7 +52,7 @@ describe("a step whose calls are all local", () => {
     expect(await fx.everything()).toBe(before);
   });
 
-  it("tells terminate when a result says so", async () => {
+  it("answers terminate when a result says so", async () => {
     const turn = await fx.suspend(await fx.started(), [{ local: true, after_execution: "terminate" }]);
     expect(
       await fx.kernel.applyResults({ ...hold(turn), step_id: turn.step_id, results: results(turn, []) }),
@@ -152,27 +152,27 @@ describe("a local call that is tried again where it runs", () => {
   });
 });
 
-describe("the plain doors of a local step", () => {
+describe("the plain functions of a local step", () => {
   const SHORT = /l0\.(suspend_locally|apply_plainly)\(/g;
   const FULL: Readonly<Record<string, string>> = {
     suspend_locally: "suspend_on_calls",
     apply_plainly: "apply_results",
   };
 
-  /** A kernel that knocks at the full doors instead, and how often. */
+  /** A kernel that calls the full functions instead, and how often. */
   function fullKernel() {
     const database = fx.store.database;
-    let knocks = 0;
+    let replaced = 0;
     const kernel = fx.anotherKernel({
       ...database,
       capabilities: database.capabilities,
       query: (text, values) => {
-        const full = text.replaceAll(SHORT, (_, door: string) => `l0.${FULL[door]}(`);
-        if (full !== text) knocks += 1;
+        const full = text.replaceAll(SHORT, (_, name: string) => `l0.${FULL[name]}(`);
+        if (full !== text) replaced += 1;
         return database.query(full, values);
       },
     });
-    return { kernel, knocks: () => knocks };
+    return { kernel, replaced: () => replaced };
   }
 
   /** What a step left, without what differs between any two: ids and times. */
@@ -203,7 +203,7 @@ describe("the plain doors of a local step", () => {
     ["another after_execution than the tool's", { ...ok, after_execution: "terminate" }],
     ["what is no result", { ...ok, more: 1 }],
     ["what is no object", "ok"],
-  ])("leave and answer with %s what the full doors do", async (_, content) => {
+  ])("leave and answer with %s what the full functions do", async (_, content) => {
     const full = fullKernel();
     const seen = [];
     for (const kernel of [fx.kernel, full.kernel]) {
@@ -220,12 +220,12 @@ describe("the plain doors of a local step", () => {
         fx.kernel = own;
       }
     }
-    expect(full.knocks()).toBe(3);
+    expect(full.replaced()).toBe(3);
     expect(seen[0]).toEqual(seen[1]);
     await fx.expectSafe();
   });
 
-  it("answer in place when a batch holds what only the full doors can decide", async () => {
+  it("answer in place when a batch holds what only the full functions can decide", async () => {
     const turns = [];
     for (let n = 0; n < 5; n += 1) turns.push(await fx.suspend(await fx.started(), [{ local: true }]));
     const failure = { status: "failed", error: { code: "x", message: "y", source: "tool" } };

@@ -139,7 +139,7 @@ function expected({ strict = "schema_invalid", status = "failed", code, result =
 
 describe("a report with", () => {
   for (const test of cases) {
-    it(`${test.title} settles its call as failed, and is told why`, async () => {
+    it(`${test.title} settles its call as failed, and the answer says why`, async () => {
       const call = await opened();
       const outcome = await fx.kernel.report({ ...holdOf(call), content: test.content as never });
       const content = await contentOf(cardOf(outcome));

@@ -162,7 +162,7 @@ describe("opening a call", () => {
     await expect(fx.opened(turn)).rejects.toThrow("already_settled");
   });
 
-  it("after its deadline is refused, though nobody has swept yet", async () => {
+  it("after its deadline is refused, though no sweep has run yet", async () => {
     const turn = await fx.suspended([{ timeout_ms: 1_000 }]);
     await fx.clock.advance(31_000);
     await expect(fx.opened(turn)).rejects.toThrow("tool_timeout");

@@ -1,5 +1,5 @@
-// Items of one batch that name one agent, turn, correlation or task twice, where one of them is for the plain door and the
-// other is not. The second must meet what the first did, whichever door each goes through (26_plain_calls.sql, P4).
+// Items of one batch that name one agent, turn, correlation or task twice, where one of them is for the plain function and the
+// other is not. The second must meet what the first did, whichever function each goes through (26_plain_calls.sql, P4).
 
 import { describe, expect, it } from "vitest";
 import { PROJECT, useFixture } from "./fixture.ts";
@@ -12,10 +12,10 @@ interface Answer {
   readonly agent_turn_id?: string;
 }
 
-async function ask(door: string, items: readonly unknown[]): Promise<readonly Answer[]> {
+async function ask(fn: string, items: readonly unknown[]): Promise<readonly Answer[]> {
   const values = [JSON.stringify(items), fx.clock.databaseTime().toISOString()];
   const rows = await fx.query<{ answer: readonly Answer[] }>(
-    `select l0.${door}($1::jsonb, $2::timestamptz) as answer`,
+    `select l0.${fn}($1::jsonb, $2::timestamptz) as answer`,
     values,
   );
   return rows[0]?.answer ?? [];
@@ -35,12 +35,12 @@ const turnFor = (agent_id: string, more: object = {}) => ({
 const statusOf = async (turn: { readonly agent_turn_id: string }) =>
   (await fx.kernel.reads.turn(PROJECT, turn.agent_turn_id))?.status;
 
-for (const door of ["enqueue_plainly", "enqueue_turn"])
-  describe(`${door}, asked in one batch`, () => {
+for (const fn of ["enqueue_plainly", "enqueue_turn"])
+  describe(`${fn}, asked in one batch`, () => {
     it("starts a message of a page before the turn behind it", async () => {
       const agent = await fx.newAgent();
       const [page, turn] = [turnFor(agent, { message_type: "ui_action" }), turnFor(agent)];
-      expect(await ask(door, [page, turn])).toMatchObject([{ outcome: "accepted" }, { outcome: "accepted" }]);
+      expect(await ask(fn, [page, turn])).toMatchObject([{ outcome: "accepted" }, { outcome: "accepted" }]);
       expect([await statusOf(page), await statusOf(turn)]).toEqual(["active", "queued"]);
     });
 
@@ -53,7 +53,7 @@ for (const door of ["enqueue_plainly", "enqueue_turn"])
         agent,
       ]);
       const [first, second] = [turnFor(agent, { output_box_id }), turnFor(agent)];
-      expect(await ask(door, [first, second])).toMatchObject([{ outcome: "accepted" }, { outcome: "accepted" }]);
+      expect(await ask(fn, [first, second])).toMatchObject([{ outcome: "accepted" }, { outcome: "accepted" }]);
       expect([await statusOf(first), await statusOf(second)]).toEqual(["active", "queued"]);
     });
 
@@ -61,15 +61,15 @@ for (const door of ["enqueue_plainly", "enqueue_turn"])
       const correlation_id = fx.ids.mint("c");
       const agents = [await fx.newAgent(), await fx.newAgent()].sort();
       const answers = await ask(
-        door,
+        fn,
         agents.map((agent) => turnFor(agent, { correlation_id })),
       );
       expect(answers).toMatchObject([{ outcome: "accepted" }, { outcome: "rejected", code: "conflict" }]);
     });
 
-    it("keeps what it is told of a turn, also where it is told null", async () => {
+    it("keeps what it is given of a turn, also where it is given null", async () => {
       const turn = turnFor(await fx.newAgent(), { metadata: null, runtime_config: { a: 1 } });
-      await ask(door, [turn]);
+      await ask(fn, [turn]);
       const rows = await fx.query(
         "select metadata::text as metadata, runtime_config::text as config from state.agent_turns where agent_turn_id = $1",
         [turn.agent_turn_id],

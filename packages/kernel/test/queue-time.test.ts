@@ -113,7 +113,7 @@ describe("a call of a tool with a queue time", () => {
     expect(await stateOf(turn)).toMatchObject({ leftMs: RUN_MS });
   });
 
-  it("that is to be reconciled and is taken by nobody says that the outcome is unknown, and whom it waited for", async () => {
+  it("that is to be reconciled and is taken by no executor says that the outcome is unknown, and whom it waited for", async () => {
     const turn = await parked({ effect: "once", can_reconcile: true });
     await fx.opened(turn);
     await fx.later(15_001);

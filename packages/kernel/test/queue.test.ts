@@ -126,7 +126,7 @@ describe("enqueue", () => {
 });
 
 describe("two workers on one agent", () => {
-  it("one wins, whoever asks how often", async () => {
+  it("one wins, whichever asks and how often", async () => {
     const workers = await Promise.all(Array.from({ length: 4 }, () => fx.newWorker()));
     const other = fx.anotherKernel(await fx.store.another());
     for (let round = 0; round < 10; round += 1) {
@@ -231,7 +231,7 @@ describe("a worker", () => {
     });
   });
 
-  it("with a call id that is already used is told conflict, and the step is not there", async () => {
+  it("with a call id that is already used is answered with conflict, and the step is not there", async () => {
     const used = await fx.suspended();
     const turn = await fx.started();
     const before = await fx.everything();

@@ -27,7 +27,7 @@ describe("a worker that is lost", () => {
     expect((await fx.finish(second)).outcome).toBe("accepted");
   });
 
-  it("leaves turns that others find by looking, should the bell be lost", async () => {
+  it("leaves turns that others find by looking, should the wakeup be lost", async () => {
     const turn = await fx.started();
     await fx.later(15_001);
     const found = await fx.kernel.overdueMessages({ worker_target: "workers" });
@@ -131,7 +131,7 @@ describe("a turn whose code held up a process", () => {
     expect(await turnRow(turn)).toMatchObject({ status: "failed", error_code: "process_hung" });
   });
 
-  it("is blamed once for one hang, however often that is told, and whoever has the turn by then", async () => {
+  it("is blamed once for one hang, however often that is reported, and whichever worker has the turn by then", async () => {
     const turn = await fx.started();
     const hang_id = fx.ids.mint("hang");
     await note(turn, { hang_id });
@@ -163,7 +163,7 @@ describe("a turn whose code held up a process", () => {
     }
   });
 
-  it("loses its worker as in any crash where nobody knows whose code it was", async () => {
+  it("loses its worker as in any crash where it is unknown whose code it was", async () => {
     const turn = await fx.started();
     await note(turn, { blamed: null });
     await fx.later(1);
@@ -257,7 +257,7 @@ describe("stop", () => {
     });
   });
 
-  it("races with a result, a step and an end: there is one terminal event, whoever wins", async () => {
+  it("races with a result, a step and an end: there is one terminal event, whichever wins", async () => {
     const other = fx.anotherKernel(await fx.store.another());
     for (let round = 0; round < 8; round += 1) {
       const turn = await fx.started();

@@ -1,4 +1,4 @@
-// What a process finds that hears no bell: overdue work of its target, and of its project where it serves only one.
+// What a process finds that receives no wakeup: overdue work of its target, and of its project where it serves only one.
 
 import { expect, it } from "vitest";
 import { PROJECT, useFixture } from "./fixture.ts";
@@ -21,8 +21,8 @@ it("a tool's look finds calls of its project only, where it has one", async () =
 
 it("a worker's look is not hidden by what other projects have left lying", async () => {
   await fx.kernel.putProject({ project_id: "p2" });
-  const strangers = await Promise.all(Array.from({ length: 3 }, () => fx.newAgent(undefined, "p2")));
-  for (const agent_id of strangers) await fx.kernel.enqueueTurn({ project_id: "p2", agent_id });
+  const others = await Promise.all(Array.from({ length: 3 }, () => fx.newAgent(undefined, "p2")));
+  for (const agent_id of others) await fx.kernel.enqueueTurn({ project_id: "p2", agent_id });
   const mine = await fx.newAgent();
   await fx.kernel.enqueueTurn({ project_id: PROJECT, agent_id: mine });
   await fx.clock.advance(RUNG_AFTER_MS);

@@ -72,7 +72,7 @@ describe("a command", () => {
   });
 
   it("that is broken settles its call only with the ticket, and is kept as a dead letter", async () => {
-    // Sent where no PMO listens, so that nobody but this test brings its command.
+    // Sent where no PMO listens, so that only this test delivers its command.
     const elsewhere = `cg.v1r4.${PROJECT}.public.cmd.sys.other.internal.delegate_async`;
     const turn = await fx.calling(await fx.agent(team.boss), "delegate_async", task(), { subject: elsewhere });
     const { headers, data } = await commandOf(turn, "sys.other");

@@ -1,7 +1,7 @@
 // Functions of the kernel with another text, in a database of a test: how a mistake is made that the product does not carry.
 //
 //   C1. A text is replaced where it occurs exactly once, or nothing is changed: a mistake that the kernel has outgrown is
-//       noticed, and not planted in vain.
+//       noticed, and not planted without effect.
 
 import type { Statements } from "@tessera/kernel";
 

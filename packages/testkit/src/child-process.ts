@@ -17,7 +17,7 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** Ctrl-C and a closed terminal do not reach it: only whoever started it stops it. */
+  /** Ctrl-C and a closed terminal do not reach it: only the process that started it stops it. */
   readonly detached?: boolean;
 }
 

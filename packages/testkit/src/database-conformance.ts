@@ -134,7 +134,7 @@ export function databaseConformance(name: string, open: () => Promise<Database>)
         ["a start-up in progress", raise("57P03"), "unavailable", "57P03"],
         ["a connection failure", raise("08006"), "connection_lost", "08006"],
         ["an error of the application", raise("TS001"), "statement", "TS001"],
-      ])("%s is told by kind and SQLSTATE", async (_, text, kind, sqlstate) => {
+      ])("%s is reported with kind and SQLSTATE", async (_, text, kind, sqlstate) => {
         const error = await expectKind(database.query(text), kind);
         expect(error.sqlstate).toBe(sqlstate);
       });

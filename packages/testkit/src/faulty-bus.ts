@@ -148,7 +148,7 @@ export class FaultyBus implements Bus {
   #sendLater(message: BusMessage, ms: number): void {
     const timer = this.#clock.after(ms, () => {
       this.#timers.delete(timer);
-      // The publisher was told long ago that it was taken; a bus that is gone by now has lost it, as any bus may.
+      // The publisher has long had the answer that it was taken; a bus that is gone by now has lost it, as any bus may.
       this.#bus.publish([message]).catch(() => {
         this.#counts.dropped += 1;
       });

@@ -30,7 +30,7 @@ test("random numbers repeat with their seed and stay in range", () => {
   }
 });
 
-test("a failure tells the seed", async () => {
+test("a failure prints the seed", async () => {
   const run = withSeed(async () => expect.fail("broken"), { value: 42, hint: "run again with TESSERA_SEED=42" });
   await expect(run).rejects.toThrow(/broken\nrun again with TESSERA_SEED=42/);
 });

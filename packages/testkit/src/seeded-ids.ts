@@ -1,7 +1,7 @@
 // Ids and random numbers from a seed, so that a run can be repeated exactly.
 //
 //   I1. The same seed gives the same ids in the same order.
-//   I2. The seed comes from TESSERA_SEED, or is drawn and told to whoever reports the failure.
+//   I2. The seed comes from TESSERA_SEED, or is drawn and printed with the failure.
 
 import { createHash, randomInt } from "node:crypto";
 import type { Ids } from "@tessera/kernel/ports";

@@ -1,8 +1,8 @@
 // A TCP proxy that breaks connections in the ways networks do.
 //
 //   X1. Faults apply to open connections and to new ones, from the moment they are set.
-//   X2. Counters tell what happened, so that a test can prove that its fault took place. A stranded connection that is reset
-//       does not count as cut: nobody was served by it any more.
+//   X2. Counters show what happened, so that a test can prove that its fault took place. A stranded connection that is reset
+//       does not count as cut: no peer was served by it any more.
 //   X3. A black hole reads and forgets: the sender sees a healthy connection, as when a cable is pulled.
 //   X4. A stranded connection is half open for good: nothing passes any more, not even its end, except a reset. New ones pass.
 
@@ -128,14 +128,14 @@ export async function startTcpProxy(target: { readonly host?: string; readonly p
     pairs.add(pair);
     for (const socket of [client, server]) {
       socket.setNoDelay(true);
-      socket.on("error", () => {}); // one that breaks when its pump has ended already is nobody's news
+      socket.on("error", () => {}); // one that breaks when its pump has ended already is no error
     }
     const ended = [pump(pair, "to-server"), pump(pair, "to-client")];
     const drop = () => {
       client.destroy();
       server.destroy();
     };
-    // A reset or refused side takes the other one with it. Stranded ones were not told that the other side had ended.
+    // A reset or refused side takes the other one with it. Stranded ones did not see that the other side had ended.
     Promise.all(ended)
       .then(() => stranded.has(pair) && drop(), drop)
       .finally(() => pairs.delete(pair));

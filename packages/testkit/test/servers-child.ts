@@ -1,4 +1,4 @@
-// A child process of the server tests: starts both servers, tells their pids, and waits to be killed.
+// A child process of the server tests: starts both servers, prints their pids, and waits to be killed.
 
 import { startNats } from "../src/servers/nats-server.ts";
 import { startPostgres } from "../src/servers/postgres-server.ts";

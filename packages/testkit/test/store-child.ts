@@ -1,4 +1,4 @@
-// A child process of the database tests: opens the store in a directory when told to, and does what it is asked.
+// A child process of the database tests: opens the store in a directory on request, and does what it is asked.
 //
 // Usage: store-child.ts DIRECTORY from-snapshot|from-nothing. Then one JSON line per request on stdin; answers and events on stdout.
 
@@ -31,7 +31,7 @@ async function open(): Promise<void> {
   }
 }
 
-/** Writes rows until it is killed, and tells each one only after its commit. */
+/** Writes rows until it is killed, and prints each one only after its commit. */
 async function write(): Promise<void> {
   const rows = await database?.query<{ n: number }>("select coalesce(max(n), 0) as n from written");
   for (let n = Number(rows?.[0]?.n) + 1; ; n++) {

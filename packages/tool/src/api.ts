@@ -63,7 +63,7 @@ export interface ToolContext extends ExecutionContext {
   readonly runtime?: AgentToolRuntime;
   /** Aborted when the call is canceled, timed out or lost. A handler that ignores it loses its result, not its slot. */
   readonly signal: AbortSignal;
-  /** The same for every attempt of this call: hand it to whatever you call, so that it can tell a repeat. */
+  /** The same for every attempt of this call: hand it to whatever you call, so that it can recognise a repeat. */
   readonly idempotencyKey: string;
   /** 1 for the first run. */
   readonly attempt: number;
@@ -95,7 +95,7 @@ export interface AgentToolRuntime {
   catalog(): Promise<AgentRuntimeCatalogResult>;
 }
 
-/** What an agent is asked or told. */
+/** What is sent to an agent. */
 export interface AgentEvent {
   /** Names the event; the same id is the same event. */
   readonly id: string;
@@ -141,11 +141,11 @@ export interface AgentRuntimeRequestResult {
   /** True: the answer comes later, as a message. */
   async?: boolean;
 }
-/** What telling an agent led to. */
+/** The outcome of sending an event. */
 export interface AgentRuntimeSendResult {
   /** The event that was sent. */
   eventId: string;
-  /** Who was told. */
+  /** Who got it. */
   target: string;
   /** Whether it was taken. */
   accepted: boolean;
@@ -241,7 +241,7 @@ export interface ToolCallResultError {
 export interface ToolExportSpec {
   /** `{resource}__{name}` is what the model calls. */
   name: string;
-  /** What the model is told about it. */
+  /** What the model reads about it. */
   description?: string;
   /** JSON Schema of its arguments. */
   parameters?: JsonSchemaObject;
@@ -261,7 +261,7 @@ export interface JsonSchemaObject {
 export interface JsonSchemaProperty {
   /** What kind of value it has. */
   type: "string" | "number" | "boolean" | "array" | "object";
-  /** What the model is told about it. */
+  /** What the model reads about it. */
   description?: string;
   /** The values that it may have. */
   enum?: (string | number)[];

@@ -65,7 +65,7 @@ describe("defineTool", () => {
     expect(Object.keys(code)).toEqual(["kind", "handler"]);
   });
 
-  it("addresses whoever hosts it, by the resource's name or by the target", () => {
+  it("addresses its host, by the resource's name or by the target", () => {
     const subjectOf = (target?: string) =>
       defineTool({ name: "weather__forecast", placement: "service", ...(target ? { target } : {}), handler }).definition
         .target_subject;

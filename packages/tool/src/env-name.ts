@@ -3,7 +3,7 @@
 //
 //   E1. Variables that steer a process, a loader or an interpreter, and those that Tessera itself is configured by, are
 //       refused everywhere, whatever an operator allows.
-//   E2. Names are compared in capitals: Windows does not tell `Path` from `PATH`.
+//   E2. Names are compared in capitals: Windows does not distinguish `Path` from `PATH`.
 
 import { errorOf } from "@tessera/protocol";
 

@@ -22,8 +22,8 @@ describe("the light entries", () => {
   it.each(["@tessera/tool", "@tessera/tool/run"])("%s loads only itself and the protocol", async (entry) => {
     const loaded = await loadedBy(entry);
     expect(loaded.filter((url) => url.includes("/tool/src/")).length).toBeGreaterThan(5);
-    const strangers = loaded.filter((url) => !/\/(?:tool|protocol)\/src\/[^?]+\.ts$/.test(url));
-    expect(strangers).toEqual([]);
+    const others = loaded.filter((url) => !/\/(?:tool|protocol)\/src\/[^?]+\.ts$/.test(url));
+    expect(others).toEqual([]);
     expect(loaded.filter((url) => /\/src\/(?:catalog|resources)\//.test(url))).toEqual([]);
   });
 

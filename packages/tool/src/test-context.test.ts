@@ -31,7 +31,7 @@ describe("a test context", () => {
     expect(test.progress).toEqual([{ message: "writing", fraction: 0.5 }]);
   });
 
-  it("shows what the model would be told", async () => {
+  it("shows what the model would read", async () => {
     await using test = createTestContext();
     expect(await test.call(note, { text: "" })).toEqual({
       toolCallId: "tc_test",

@@ -7,7 +7,7 @@
 //   T3. What the handler logged and reported stands beside the context; the directory that was made is removed by
 //       `dispose`, and one that was given is left alone.
 //   T4. Objects of an answer are plain ones, as a test writes them: those of the JSON gate have no prototype, which strict
-//       comparisons tell apart.
+//       comparisons distinguish.
 
 import { mkdtempSync } from "node:fs";
 import { rm } from "node:fs/promises";

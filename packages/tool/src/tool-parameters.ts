@@ -1,7 +1,7 @@
 // A tool's parameters in the three forms an author may write them, as one JSON Schema and one check.
 //
 //   P1. What is stored is plain JSON Schema 2020-12 for an object; nothing of the author's library is needed to read it.
-//   P2. A Standard Schema's own check runs after the argument gate's and may transform; what it refuses is told to the
+//   P2. A Standard Schema's own check runs after the argument gate's and may transform; what it refuses is reported to the
 //       model as arguments it can correct, never as a failure of the tool.
 //   P3. A JSON Schema that names an older draft is stored as 2020-12, or refused (schema/dialect.ts).
 

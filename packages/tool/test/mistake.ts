@@ -1,4 +1,4 @@
-// For tests: what an author is told who made a mistake.
+// For tests: what is reported to an author who made a mistake.
 
 import { TesseraError } from "@tessera/protocol";
 

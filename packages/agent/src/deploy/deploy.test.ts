@@ -168,7 +168,7 @@ describe("an agent that leaves its bundle", () => {
     await deploy({});
     const old = await boxOf("planner");
     const { agent_id } = await ask();
-    await deploy({ system_prompt: "somebody else's" });
+    await deploy({ system_prompt: "another prompt" });
     await withdrawProfiles(fx.kernel, fx.project, new Map([["planner", old]]));
     expect((await ask()).agent_id).toBe(agent_id);
 
@@ -227,7 +227,7 @@ describe("asking for a turn", () => {
       code: "agent_not_found",
       message: expect.stringContaining("defined are planner"),
     });
-    await expect(ask({ agent_id: "nobody" })).rejects.toMatchObject({ code: "agent_not_found" });
+    await expect(ask({ agent_id: "missing" })).rejects.toMatchObject({ code: "agent_not_found" });
   });
 
   it("goes to an agent of the roster by its id, unless it is not active", async () => {

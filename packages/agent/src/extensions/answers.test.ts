@@ -109,7 +109,7 @@ describe("an answer that was not waited for", () => {
     await fx.expectSafe();
   });
 
-  it("that is a failure is told by the built-in inter-agent-response-format with its code", async () => {
+  it("that is a failure is passed on by the built-in inter-agent-response-format with its code", async () => {
     await bossWith([{ name: "inter-agent-response-format", package: "@tessera/base", config: null }], "fail");
     const told = expect.stringMatching(/^\[response of helper to boss: error, request \S+\]\n[a-z_]+: .+$/);
     expect(sentToBoss().at(-1)).toEqual(["go", told, "more"]);

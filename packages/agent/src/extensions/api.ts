@@ -84,7 +84,7 @@ export interface ExtensionApi {
     get(): Promise<JsonValue>;
     set(value: JsonValue): Promise<void>;
   };
-  /** In this process only. `emit` waits for every handler; one that throws is told and hides nothing. */
+  /** In this process only. `emit` waits for every handler; one that throws is reported and hides nothing. */
   readonly events: {
     on(name: string, handler: (...payload: unknown[]) => unknown): () => void;
     emit(name: string, ...payload: unknown[]): Promise<void>;
@@ -279,7 +279,7 @@ export interface StepContext extends ThinkingContext {
 export interface ToolCatalogItem {
   /** What a model calls. */
   readonly name: string;
-  /** What the model is told about it. */
+  /** What the model reads about it. */
   readonly description: string;
   /** JSON Schema of its arguments. */
   readonly parameters: JsonObject;

@@ -1,4 +1,4 @@
-// What layers are told of who asked for their turn: through several agents, and where an answer began it.
+// What layers see of who asked for their turn: through several agents, and where an answer began it.
 
 import type { AgentEvent, ToolContext } from "@tessera/tool";
 import { expect, it } from "vitest";

@@ -13,7 +13,7 @@ import type { TurnSession } from "../loop/turn-session.ts";
 import { AWAITED } from "../runtime/awaited-turn.ts";
 import type { AgentsApi, RuntimeInfo } from "./api.ts";
 
-/** What all layers of a stretch are told of the turn. `callers`: the agents behind it, who asked for it last. */
+/** What all layers of a stretch see of the turn. `callers`: the agents behind it, who asked for it last. */
 export function runtimeOf(
   session: TurnSession,
   bundleRoot: string,

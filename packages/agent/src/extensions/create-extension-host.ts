@@ -5,7 +5,7 @@
 //   H2. A profile gets its own extensions in the order it lists them, and no others.
 //       One that is not here or cannot be registered ends the turn with E_EXT_LOAD, unless it has `onError: skip`. One that
 //       failed to register is tried again a little later.
-//   H3. An extension cannot shadow a tool of the project: its own is left out, and told.
+//   H3. An extension cannot shadow a tool of the project: its own is left out, and that is reported.
 //   H4. The built-in extensions are in every process; a profile names them with their package, so that one of a bundle never hides
 //       one, nor the other way round.
 

@@ -1,6 +1,6 @@
 // Events between the extensions of a process.
 //
-//   V1. `emit` waits for all handlers and never fails: a handler that throws is told and keeps no other from being called.
+//   V1. `emit` waits for all handlers and never fails: a handler that throws is reported and keeps no other from being called.
 //   V2. A handler is code of its own extension, whichever extension emits (tool's foreign-code.ts).
 
 import { type ForeignCode, runForeign } from "@tessera/tool/run";

@@ -1,6 +1,6 @@
 // What the loop asks of extensions: a layer around each turn, step and tool call, and tools of their own.
 //
-//   X1. An extension that fails, or is not here, is told and fails closed: what it was to wrap does not run. Only one with
+//   X1. An extension that fails, or is not here, is reported and fails closed: what it was to wrap does not run. Only one with
 //       `onError: skip` is left out. A failure of what it wraps is the turn's failure, whatever the extension makes of it.
 //   X2. A process without extensions runs no turn of a profile that lists one (`requireNone`): it would run unguarded.
 

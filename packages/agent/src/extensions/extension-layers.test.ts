@@ -60,7 +60,7 @@ describe("a toolCall layer", () => {
     expect([runs, results]).toMatchObject([[], [{ status: "failed", error: { code: "bad_request" } }]]);
   });
 
-  it("is told who calls what, and a result as it is stays as it is", async () => {
+  it("learns who calls what, and a result as it is stays as it is", async () => {
     callOnce("echo__say", { text: "hi" });
     const seen: unknown[] = [];
     const look = around(async ({ next, ...ctx }) => {
@@ -309,7 +309,7 @@ describe("the turn", () => {
     ]);
   });
 
-  it("is wrapped again when it is resumed, and its layers are told", async () => {
+  it("is wrapped again when it is resumed, and its layers see that", async () => {
     await serviceTool();
     callOnce("web__find", {});
     const stretches: unknown[] = [];
@@ -439,12 +439,12 @@ describe("the turn", () => {
     expect((await fx.ended(await fx.enqueue(await fx.agent(skipped), "go"))).status).toBe("success");
   });
 
-  it("tells its layers what it was asked, and lets them ask other agents", async () => {
+  it("shows its layers what it was asked, and lets them ask other agents", async () => {
     const seen: unknown[] = [];
     const asks = extension((api) =>
       api.pipeline.register("turn", async ({ inputEvent, runtime, agents, isResumed, next }) => {
         const { input, source } = inputEvent;
-        seen.push({ input, source, runtime, isResumed, sent: await agents.send({ target: "nobody", input: "hi" }) });
+        seen.push({ input, source, runtime, isResumed, sent: await agents.send({ target: "missing", input: "hi" }) });
         await next();
       }),
     );

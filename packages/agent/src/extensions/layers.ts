@@ -2,7 +2,7 @@
 //
 //   L1. A layer that fails (it throws, answers wrongly or takes too long) fails closed: what it wraps does not run, and
 //       `refuse` says what stands in its place. If the inside has run already, `refuse` is given its outcome. A layer with
-//       `onError: skip` is left out instead, with what it changed, or loses only its own effect. Both are told.
+//       `onError: skip` is left out instead, with what it changed, or loses only its own effect. Both are reported.
 //   L2. `next()` runs the inside once. A second call is refused, and a mistake of the layer whether it looks or not.
 //   L3. A failure of the inside is the failure of the whole, whatever the layers make of it: a layer cannot hide that a
 //       turn could not go on.

@@ -93,7 +93,7 @@ describe("an event", () => {
     await fx.expectSafe();
   });
 
-  it("that nobody waits for is written before the model is asked, and in the order of the emits", async () => {
+  it("that is not awaited is written before the model is asked, and in the order of the emits", async () => {
     callOnce("echo__say", { text: "hi" });
     const dates = onStep((ctx) => {
       for (const text of ["a", "b", "c"]) void ctx.emitMessageEvent(append(`${text}${ctx.stepIndex}`));
@@ -114,11 +114,11 @@ describe("an event", () => {
     await fx.expectSafe();
   });
 
-  it("that is wrong is refused, told by the extension's name, and changes nothing; the turn goes on", async () => {
+  it("that is wrong is refused, reported with the extension's name, and changes nothing; the turn goes on", async () => {
     const wrong: unknown[] = [
       { type: "prepend", message: message("x") },
       append(" "),
-      append("x", "nobody"),
+      append("x", "missing"),
       append(undefined),
       append([{ type: "tool-call", toolCallId: 7 }], "assistant"),
       { type: "remove" },
@@ -140,7 +140,7 @@ describe("an event", () => {
     for (const warning of fx.warnings) expect(warning).toMatch(/^the extension guard: a message event was not kept: /);
   });
 
-  it("that comes when its turn is over is refused and told, and is in no later turn", async () => {
+  it("that comes when its turn is over is refused and reported, and is in no later turn", async () => {
     fx.script = () => ({ text: "ok" });
     const codes: unknown[] = [];
     let late = async () => {};
@@ -159,7 +159,7 @@ describe("an event", () => {
     for (const id of ids) expect(await eventsIn(id)).toEqual([]);
   });
 
-  it("with a target that is not there is recorded and told, and changes nothing", async () => {
+  it("with a target that is not there is recorded and reported, and changes nothing", async () => {
     const mistaken = onStep(async (ctx) => {
       await ctx.emitMessageEvent({ type: "remove", targetId: "card_gone" });
       await ctx.emitMessageEvent({ type: "replace", targetId: "card_gone", message: message("new") });
@@ -263,7 +263,7 @@ describe("after next()", () => {
     await fx.expectSafe();
   });
 
-  it("a step that waits for others takes no messages: they are refused and told", async () => {
+  it("a step that waits for others takes no messages: they are refused and reported", async () => {
     await fx.tool({ name: "web__find", placement: "service", target: "web", handler: () => null } as never);
     callOnce("web__find", {});
     const codes: unknown[] = [];

@@ -8,10 +8,10 @@
 //       are in the order in which they count.
 //   E4. An answer that would end the turn is held until its layers have returned. An event behind it writes it first: what was said
 //       before the event is before it in the transcript, too.
-//   E5. A failure is told by the extension's name and rejects the promise; where the rejection is not handled, nothing happens. What could not
+//   E5. A failure is reported with the extension's name and rejects the promise; where the rejection is not handled, nothing happens. What could not
 //       be written although it should have been fails the stretch, because the conversation here is ahead of the store.
 //   E6. A target that is not there: the event is recorded with E_MESSAGE_TARGET_NOT_FOUND and changes nothing.
-//   E7. An event that comes when the layers of the turn are over (from a timer, say) is refused, and told like any other mistake.
+//   E7. An event that comes when the layers of the turn are over (from a timer, say) is refused, and reported like any other mistake.
 
 import { createHash } from "node:crypto";
 import { type CardDocument, type CardDraft, shownTime } from "@tessera/kernel";
@@ -29,13 +29,13 @@ import {
 export interface MessageEvents {
   /** For the layers around one place of the turn. */
   at(place: string): (extension: string, event: unknown) => Promise<void>;
-  /** Resolves when everything that was emitted is written, or told (E1). */
+  /** Resolves when everything that was emitted is written, or reported (E1). */
   flush(): Promise<void>;
   /** E7 */
   close(): void;
   /** E3 */
   whileAtWork<T>(work: () => Promise<T>): Promise<T>;
-  /** E4. `onKept` is told when the card is written. */
+  /** E4. `onKept` is called when the card is written. */
   holdBack(thought: CardDraft, onKept: () => void): void;
   /** The answer that was held back becomes a card, although no event came behind it. */
   keepHeld(): Promise<void>;

@@ -181,7 +181,7 @@ export async function wrapStep(
   return end === "next" && !goesOn ? endingByText(session) : end;
 }
 
-/** A layer may drop the promise: what fails was told (message-events.ts, E5). */
+/** A layer may drop the promise: what fails was reported (message-events.ts, E5). */
 function emitted(emit: () => Promise<void>): Promise<void> {
   const kept = runOwn(emit);
   kept.catch(() => undefined);

@@ -6,7 +6,7 @@
 //       bounded cache (box-cache.ts); one whose tool waits for another agent lends its place (lent-place.ts), or many such
 //       turns would wait for children that find none.
 //   W3. stop() takes no more turns; the running ones finish the step they are in, for which they have the grace, and are
-//       then told to let go. What is left is taken by others at the next sweep, from its last commit.
+//       then asked to let go. What is left is taken by others at the next sweep, from its last commit.
 //   W4. A turn that this worker holds by the database and not in its memory would wait for ever while the worker lives: after
 //       an error that leaves this in doubt it is claimed again, from its last commit. A lease that has run out and may yet be
 //       renewed leaves it in doubt as well.

@@ -106,7 +106,7 @@ describe("an agent that asks for it", () => {
     await next(1);
     expect(claimed.map((call) => call.arguments)).toEqual([{ word: "one" }]);
     expect(log).toEqual([]);
-    expect(JSON.stringify(claimed[0])).not.toContain("three"); // nor is its executor told of the others
+    expect(JSON.stringify(claimed[0])).not.toContain("three"); // nor does its executor get the others
     await report(0);
     await next(2);
     expect(log).toEqual(["two starts"]);
@@ -202,7 +202,7 @@ describe("an agent that asks for it", () => {
     expect(await resultsOf(turn)).toMatchObject([{ status: "failed" }, { status: "success" }]);
   });
 
-  it("tells of calls beyond what a step may make behind the last one", async () => {
+  it("reports calls beyond what a step may make behind the last one", async () => {
     fx.script = once(...Array.from({ length: 66 }, (_, n) => say(`w${n}`)));
     const { agent } = await start();
     await fx.ended(await fx.enqueue(agent, "go"));
@@ -269,7 +269,7 @@ describe("a worker that dies", () => {
     await stopped;
     await fx.worker({ workerTargets: [worker_target] });
     expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "done" } });
-    // Of a `once` tool that ran and whose result nobody wrote down, the outcome is not known. Nothing else is lost.
+    // Of a `once` tool that ran and whose result was not stored, the outcome is not known. Nothing else is lost.
     const isUnknown = commit === "applyResults" && when === "before";
     const isBegun = commit === "suspendOnCalls" && when === "after"; // claimed for the worker that died, maybe run
     const results = await resultsOf(turn);

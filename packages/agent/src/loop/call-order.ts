@@ -7,7 +7,7 @@
 //       stop has to find it, and to the kernel, to executors and to the transcript each call is one like any other.
 //   O3. What the step offered is all that its message may call, also later: a call of another tool is refused in its turn.
 //   O4. Arguments are kept as the text that the model wrote. They are read when the call's turn comes (planCalls, C3).
-//   O5. Calls beyond what a step may make, or a card can hold, are counted and told behind the last one.
+//   O5. Calls beyond what a step may make, or a card can hold, are counted and reported behind the last one.
 //   O6. The message is one step of its turn, however many calls it has. A result that ends the turn ends it: the calls behind
 //       it are not made.
 
@@ -39,7 +39,7 @@ export interface OrderedCall {
   readonly call_index: number;
   /** With this one. */
   readonly callsLeft: number;
-  /** Calls that are not made at all; told behind the last one (O5). */
+  /** Calls that are not made at all; reported behind the last one (O5). */
   readonly dropped: number;
   readonly isOffered: boolean;
 }

@@ -32,7 +32,7 @@ afterAll(async () => {
 });
 
 describe("a fan-out bomb", () => {
-  it("is refused by the budget of the first turn's trace; all that was started ends and tells its parent", async () => {
+  it("is refused by the budget of the first turn's trace; all that was started ends and reports to its parent", async () => {
     const turn = await fx.ask("bomb", "go");
     const row = await fx.kernel.reads.turn(fx.project, turn);
     await fx.leaveTurns(String(row?.trace_id), LEFT);

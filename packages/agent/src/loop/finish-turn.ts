@@ -224,7 +224,7 @@ function fitting(output: unknown): ReadonlyJson {
   }
 }
 
-/** Text that the store takes: a model or a stranger's error may hold anything. */
+/** Text that the store takes: a model or a third party's error may hold anything. */
 function clean(text: string): string {
   return text.slice(0, EXCERPT_CHARS_MAX).toWellFormed().replaceAll("\0", "\ufffd");
 }

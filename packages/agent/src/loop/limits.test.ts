@@ -109,7 +109,7 @@ describe("a message with many calls", () => {
     expect(JSON.stringify(await fx.cards(turn))).not.toContain("SECRET STACK");
   });
 
-  it("of 200 runs the first 64 and tells the model about the rest, now and in later turns", async () => {
+  it("of 200 runs the first 64 and shows the model the rest, now and in later turns", async () => {
     let told = "";
     const { turn, agent } = await start(({ step, messages }) => {
       if (step === 0) return { tool_calls: [...Array(200).keys()].map((n) => say(`${n}`)) };
@@ -195,7 +195,7 @@ describe("a turn ends", () => {
 describe("a turn that is stopped", () => {
   const stop = (agent_turn_id: string) => fx.kernel.stopTurn({ project_id: fx.project, agent_turn_id });
 
-  it("while its local tools run tells them, ends canceled and drops what they say", async () => {
+  it("while its local tools run aborts them, ends canceled and drops what they say", async () => {
     const hang = { name: "hang__on", arguments: {} };
     const { turn, agent } = await start(({ step }) => (step === 0 ? { tool_calls: [hang, say("x"), hang] } : {}));
     await fx.until(() => runningTools === 2, "both tools to run");

@@ -55,7 +55,7 @@ describe("a turn", () => {
     expect(fx.modelCalls).toHaveLength(2);
   });
 
-  it("whose call nobody offers, or whose arguments do not fit, tells the model, which may mend it", async () => {
+  it("whose call no tool offers, or whose arguments do not fit, is answered to the model, which may correct it", async () => {
     await echo();
     fx.script = ({ step }) =>
       step === 0
@@ -114,7 +114,7 @@ describe("a turn", () => {
     expect((await fx.cards(id)).map((card) => card.type)).toContain("sys.must_end_with_required");
   });
 
-  it("submits fields, and is told which are missing", async () => {
+  it("submits fields, and gets an answer with those that are missing", async () => {
     fx.script = ({ step }) => ({
       tool_calls: [
         {

@@ -46,7 +46,7 @@ async function resultsOf(turn: string): Promise<unknown[]> {
 const UNKNOWN = { status: "failed", error: { code: "outcome_unknown" } };
 
 describe("a turn whose worker goes away", () => {
-  it("runs again what may run again, is told that the rest is not known, and goes on", async () => {
+  it("runs again what may run again, is answered that the rest is not known, and goes on", async () => {
     const turn = await loseWorkerDuring(["pay__once", "look__up"], 2);
     expect(await fx.ended(turn)).toMatchObject({ status: "success", deliverable: { text: "went on" } });
     expect(await resultsOf(turn)).toMatchObject([UNKNOWN, { status: "success", result: { attempt: 2 } }]);
@@ -80,7 +80,7 @@ describe("a turn whose worker goes away", () => {
 });
 
 describe("a step that others work on, too, whose second worker goes away as well", () => {
-  it("is not told the end of that worker as a tool's result: the third runs the call", async () => {
+  it("does not get the end of that worker as a tool's result: the third runs the call", async () => {
     const attempts: number[] = [];
     const handler = (ctx: ToolContext) => {
       attempts.push(ctx.attempt);
@@ -123,7 +123,7 @@ describe("a tool that pauses before another attempt", () => {
     } as never);
   });
 
-  it("is not begun by a worker that was given up: the next one begins its own, under a number that nobody else has", async () => {
+  it("is not begun by a worker that was given up: the next one begins its own, under a number that no other has", async () => {
     fx.script = ({ step }) => (step === 0 ? { tool_calls: [call("pay__later")] } : { text: "went on" });
     const answers: string[] = [];
     const repeatCall: Kernel["repeatCall"] = async (request) => {

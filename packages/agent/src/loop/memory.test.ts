@@ -190,7 +190,7 @@ describe("an instance", () => {
       await own.define({ name: "talker", extensions: [{ name: "notes", config: null }] });
       const worker = await own.worker({ leaseMs: 1_000, extensions: extensions() });
       const first = await own.ask("talker", "one");
-      await own.until(() => requests.length === 2, "the model to be told the result");
+      await own.until(() => requests.length === 2, "the model to be sent the result");
       await worker.stop({ graceMs: 1 });
       await own.worker({ extensions: extensions() });
       expect(await own.ended(first), own.warnings.join("\n")).toMatchObject({ status: "success" });
@@ -244,12 +244,12 @@ describe("an answer that was not waited for", () => {
     await fx.expectSafe();
   });
 
-  it("is not told where a call by hand asked: there is no conversation that it could come into", async () => {
+  it("is not delivered where a direct call asked: there is no conversation that it could come into", async () => {
     const { bus, kernel, clock, ids, project } = fx;
     const isHosted = (name: string) => fx.tools.has(name);
     const caller = await startToolCaller({ bus, kernel, clock, ids, runner: fx.runner, isHosted });
     try {
-      const call = { project_id: project, tool_name: "ask__later", arguments: { what: "by hand" } };
+      const call = { project_id: project, tool_name: "ask__later", arguments: { what: "directly" } };
       const { agent_turn_id, agent_id } = await caller.request(call);
       expect(await fx.ended(agent_turn_id)).toMatchObject({ status: "success" });
       const helper = agentIdOf(project, "helper", agent_id);

@@ -53,7 +53,7 @@ export interface AskedResult {
   readonly schema: JsonObject | null;
 }
 
-/** The fields in order, or a BadRequest that tells the model what to mend. */
+/** The fields in order, or a BadRequest that says to the model what to correct. */
 export function readSubmission(
   given: unknown,
   { required, schema }: AskedResult,

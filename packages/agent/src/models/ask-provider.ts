@@ -3,9 +3,9 @@
 //   A1. The clients' own retries are not used: waiting happens on the Clock, and a stop ends it.
 //   A2. Tools are declared and never executed (M1 of model-port.ts).
 //   A3. An attempt that fails after it streamed is asked again like any other. Its chunks were progress; the answer is
-//       what counts. The operator is told.
+//       what counts. A warning goes to the operator.
 //   A4. What is thrown is `canceled`, or `model_failed` with {provider, model, status?, retryable, attempts}.
-//   A5. The client is foreign code (tool's foreign-code.ts): what it leaves behind is told, without keys and prompts.
+//   A5. The client is foreign code (tool's foreign-code.ts): what it leaves behind is reported, without keys and prompts.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4FunctionTool } from "@ai-sdk/provider";
 import type { Clock } from "@tessera/kernel/ports";
@@ -107,7 +107,7 @@ async function attemptOnce(
   } catch (error) {
     // The listener of chunks failed, not the model: its error is its own.
     if (consumerFault !== null) throw (consumerFault as { readonly error: unknown }).error;
-    // What ended the attempt is told by the signal; the client may have thrown something of its own about it.
+    // What ended the attempt is known from the signal; the client may have thrown something of its own about it.
     const cause = watch.signal.aborted ? watch.signal.reason : error;
     return { kind: "failed", failure: readFailure(cause, phase, key), streamed };
   } finally {

@@ -1,7 +1,7 @@
 // The limits of one attempt: silence, total time and bytes on the wire.
 //
 //   W1. Every byte counts as life, also the comments that servers send while a model thinks.
-//   W2. What ends an attempt is the signal's reason, so that a limit and the turn's own stop are told apart.
+//   W2. What ends an attempt is the signal's reason, so that a limit and the turn's own stop are distinguished.
 //   W3. Redirects are not followed: the headers hold the key, and only `authorization` would be dropped on the way.
 
 import type { Clock, Timer } from "@tessera/kernel/ports";

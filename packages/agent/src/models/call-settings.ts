@@ -2,7 +2,7 @@
 //
 //   S1. `params` that the SDK knows are checked and named its way; snake_case is read as well, as CommonGround writes it.
 //   S2. Other params, and all `options` but our own, are handed to the provider as its options.
-//   S3. A setting that cannot be used is told and left out: a turn is not lost for a misspelt temperature.
+//   S3. A setting that cannot be used is reported and left out: a turn is not lost for a misspelt temperature.
 
 import type { LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { isJsonObject, type JsonObject, type JsonValue } from "@tessera/protocol";

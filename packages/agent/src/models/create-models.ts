@@ -1,7 +1,7 @@
 // The ModelPort of a process: the profile's ModelSpec says who answers.
 //
 //   C1. A provider's client is loaded when it is first asked, so that a process with scripted models loads none.
-//   C2. A warning is told once per model and text: a setting that a provider does not take would else be told every step.
+//   C2. A warning is given once per model and text: a setting that a provider does not take would else be reported every step.
 //   C3. Whatever goes wrong is a TesseraError: `canceled` when the signal ended it, else as M2 of model-port.ts says.
 
 import type { Clock } from "@tessera/kernel/ports";
@@ -39,7 +39,7 @@ export interface CreateModelsOptions {
   readonly limits?: Partial<ModelLimits>;
 }
 
-/** Warnings remembered as told (C2). */
+/** Warnings remembered as given (C2). */
 const WARNINGS_REMEMBERED_MAX = 1_000;
 
 export function createModels(options: CreateModelsOptions): ModelPort {

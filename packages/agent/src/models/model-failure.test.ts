@@ -49,7 +49,7 @@ const CASES: [string, unknown, "request" | "stream", string, boolean][] = [
   ["nothing thrown at all", undefined, "request", "could not be asked with this request", false],
 ];
 
-it.each(CASES)("sorts and tells %s", (_, error, phase, text, retryable) => {
+it.each(CASES)("sorts and reports %s", (_, error, phase, text, retryable) => {
   const failure: ModelFailure = readFailure(error, phase, "key");
   expect(failure.text).toContain(text);
   expect(failure.retryable).toBe(retryable);

@@ -1,4 +1,4 @@
-// What went wrong when a provider was asked: sorted by whether asking again may help, and told without secrets.
+// What went wrong when a provider was asked: sorted by whether asking again may help, and reported without secrets.
 //
 //   F1. Retryable: 408, 429, 5xx, networks, silence, streams that break off. Other answers of a server are not.
 //   F2. The text is ours. Of what the provider sent it holds the status and identifiers such as `model_not_found`, never

@@ -278,7 +278,7 @@ describe("a failure that may pass", () => {
     expect(server.requests).toHaveLength(3);
   });
 
-  it("is a connection that nobody accepts", async () => {
+  it("is a connection that no server accepts", async () => {
     const probe = createServer();
     await new Promise<void>((resolve) => probe.listen(0, "127.0.0.1", resolve));
     const { port } = probe.address() as { port: number };
@@ -307,7 +307,7 @@ describe("a failure that may pass", () => {
     [{ error: { message: "no", type: "invalid_request_error", code: "context_length_exceeded" } }, false],
     [{ error: { message: "no", code: 400 } }, false],
     ["this is not JSON", true],
-  ])("is told apart inside a stream: %j", async (event, retryable) => {
+  ])("is distinguished inside a stream: %j", async (event, retryable) => {
     const server = await serve((response) => sendEvents(response, [delta({ content: "Hel" }), event]));
     expect((await failure(ask(server.url))).details).toMatchObject({ retryable, attempts: retryable ? 3 : 1 });
   });
@@ -341,7 +341,7 @@ describe("a failure that lasts", () => {
     ],
     [404, "no such page", "answered 404: check `model` and `endpoint` (the address usually ends in /v1)"],
     [409, { error: { message: "conflict", code: KEY } }, "answered 409"],
-  ])("is told at once: %i", async (status, body, message) => {
+  ])("is reported at once: %i", async (status, body, message) => {
     const server = await serve((response) => sendJson(response, status, body));
     const error = await failure(ask(server.url));
     expect(error.message).toBe(`model llama of local ${message}`);
@@ -358,7 +358,7 @@ describe("a failure that lasts", () => {
     expect(other.requests).toEqual([]);
   });
 
-  it("is a missing key, told by the name of its variable before anything is sent", async () => {
+  it("is a missing key, reported with the name of its variable before anything is sent", async () => {
     const server = await serve((response) => sendEvents(response, HELLO));
     const error = await failure(ask(server.url, { env: { OTHER: KEY } }));
     expect(error.message).toBe("model llama of local has no key: set the environment variable LOCAL_KEY");
@@ -455,7 +455,7 @@ describe("a stop", () => {
   });
 });
 
-it("an error of whoever listens to chunks is that error, and nothing is asked again", async () => {
+it("an error of the listener to chunks is that error, and nothing is asked again", async () => {
   const server = await serve((response) => sendEvents(response, HELLO));
   const models = createModels({ env: {}, clock: testClock(), onWarning: () => undefined });
   const model = { provider: "local", model: "llama", endpoint: `${server.url}/v1` };

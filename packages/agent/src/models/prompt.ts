@@ -1,6 +1,6 @@
 // A transcript of ModelMessages as the prompt that an AI SDK client takes.
 //
-//   P1. Nothing is fetched: the SDK's own conversion downloads files by URL, and a transcript holds what strangers wrote.
+//   P1. Nothing is fetched: the SDK's own conversion downloads files by URL, and a transcript holds untrusted text.
 //   P2. Results of one step stand in one message, as providers demand that answer all calls of a message at once.
 //   P3. A tool result may be any JSON; the input of a past call is always an object, because providers refuse others.
 //   P4. What cannot be sent is refused, not dropped: the model would answer something else than it was asked.

@@ -203,7 +203,7 @@ it.each([
   ],
   ["google", { error: { code: 401, message: `invalid ${KEY}`, status: "UNAUTHENTICATED" } }, "UNAUTHENTICATED"],
   ["openai", { error: { type: "invalid_request_error", code: "invalid_api_key", message: KEY } }, "invalid_api_key"],
-])("%s that refuses a key is told without it", async (provider, body, identifier) => {
+])("%s that refuses a key is reported without it", async (provider, body, identifier) => {
   const server = await modelServer((response) => sendJson(response, 401, body));
   open.push(server);
   const error = await ask({ provider, model: "m", endpoint: server.url }).catch((thrown: Error) => thrown);
@@ -212,14 +212,14 @@ it.each([
   expect(JSON.stringify([(error as Error).message, error])).not.toContain(KEY);
 });
 
-it("an unknown provider without an endpoint is told what there is", async () => {
+it("an unknown provider without an endpoint is answered with those there are", async () => {
   await expect(ask({ provider: "acme", model: "m" })).rejects.toMatchObject({
     code: "model_failed",
     message: expect.stringContaining("use openai, anthropic, google, scripted, or give the `endpoint`"),
   });
 });
 
-it("a warning is told once, however often the model is asked", async () => {
+it("a warning is given once, however often the model is asked", async () => {
   const server = await serve([
     { id: "r", choices: [{ index: 0, delta: { content: "a" }, finish_reason: "stop" }] },
     "[DONE]",

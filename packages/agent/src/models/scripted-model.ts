@@ -6,7 +6,7 @@
 //   D4. It streams in several chunks, and its delay runs on the Clock, like a real model's.
 //   D5. What is wrong with the script is a mistake of configuration, with the model and the rule as the file counts them
 //       (`rules[0]` is the first): no key and no endpoint would help. Only a reply that is an error is a failure of the model.
-//   D6. A reply that asks a result for what it does not have is told the result: it may be the failure of the tool.
+//   D6. A reply that asks a result for what it does not have is answered with the result: it may be the failure of the tool.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { type ErrorCode, errorOf, type JsonObject, TesseraError } from "@tessera/protocol";
@@ -18,7 +18,7 @@ import { readScriptedRules, type ScriptedReply, type ScriptedRule, type Scripted
 import { fillText, fillValue, NoValue } from "./scripted-template.ts";
 import { readTranscript, type TranscriptView } from "./transcript-view.ts";
 
-/** What patterns are run on is a stranger's. */
+/** What patterns are run on is untrusted text. */
 const MATCHED_CHARS_MAX = 16_384;
 const CHUNK_CHARS_MIN = 12;
 /** A long text comes in bigger pieces: chunks are messages on the bus. */

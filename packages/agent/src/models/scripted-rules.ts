@@ -3,7 +3,7 @@
 //   S1. A mistake names its place: `details.pointer` is a JSON pointer into the options, so that the reader of a
 //       file can say line and column.
 //   S2. Unknown fields are mistakes: a misspelt `when` would match everything.
-//   S3. Rules come with uploaded profiles, and are run on text of strangers: their patterns are matched in linear time (the
+//   S3. Rules come with uploaded profiles, and are run on untrusted text: their patterns are matched in linear time (the
 //       catalog's pattern.ts), and all of them together cost no more than PATTERNS_SIZE_MAX for each character.
 
 import { errorOf, isJsonObject, type JsonObject, type JsonValue, TesseraError } from "@tessera/protocol";

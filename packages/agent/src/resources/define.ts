@@ -2,7 +2,7 @@
 // both go one way from here (docs/design.md#yaml-and-code-are-equal).
 //
 //   F1. Refs are given as the object that was defined or by name; both become the same reference.
-//   F2. Everything is plain JSON and frozen. What is wrong with the values is told when the bundle is read, all at once;
+//   F2. Everything is plain JSON and frozen. What is wrong with the values is reported when the bundle is read, all at once;
 //       only a value that cannot be a resource at all is refused here.
 //   F3. A field that there is not is refused here, too: the document has other names than its author wrote.
 

@@ -9,7 +9,7 @@ const agent = (spec: string): string => resource("Agent", "a", `  modelConfig:\n
 const BUILTIN = "{kind: Extension, name: message-window, package: '@tessera/base'}";
 const swarm = (spec: string): string => resource("Swarm", "s", spec);
 
-describe("a mistake is told with its line and column", () => {
+describe("a mistake is reported with its line and column", () => {
   // Line 5 is `spec:` of the only document, or of the first one in the list.
   it.each<[string, string[], string[], string]>([
     ["a kind that is not known", [resource("Agnt", "a")], ["UNKNOWN_KIND 2:7"], "Agnt"],
@@ -29,7 +29,7 @@ describe("a mistake is told with its line and column", () => {
       ["SCHEMA_INVALID 6:3", "SCHEMA_INVALID 6:3"],
       "provider is missing",
     ],
-    ["a provider nobody knows", [model("  provider: acme\n  model: x\n")], ["SCHEMA_INVALID 6:13"], "endpoint"],
+    ["an unknown provider", [model("  provider: acme\n  model: x\n")], ["SCHEMA_INVALID 6:13"], "endpoint"],
     [
       "an endpoint that is none",
       [model("  provider: acme\n  model: x\n  endpoint: ftp://x\n")],
@@ -138,7 +138,7 @@ describe("a mistake is told with its line and column", () => {
       "tessera/v1",
     ],
     [
-      "a package nobody installed",
+      "a package that is not installed",
       [MODEL, agent("  tools:\n    - {kind: Tool, name: x, package: '@me/x'}\n")],
       ["PACKAGE_NOT_INSTALLED 17:7"],
       "not installed",
@@ -265,7 +265,7 @@ describe("a mistake is told with its line and column", () => {
       "from 0 to 100",
     ],
     [
-      "an internal tool nobody has",
+      "an unknown internal tool",
       [MODEL, agent("  allowedInternalTools: [fork]\n")],
       ["SCHEMA_INVALID 16:25"],
       "fork_join",
@@ -317,7 +317,12 @@ describe("a mistake is told with its line and column", () => {
     ["a target that no subject can hold", [MODEL, agent("  workerTarget: a.b\n")], ["SCHEMA_INVALID 16:17"], "letters"],
     ["tags that are numbers", [MODEL, agent("  tags: [1, a]\n")], ["SCHEMA_INVALID 16:10"], "tags"],
     ["a policy that is a word", [MODEL, agent("  delegationPolicy: all\n")], ["SCHEMA_INVALID 16:21"], "mapping"],
-    ["a Swarm of nobody", [swarm("  agents: []\n")], ["SCHEMA_INVALID 6:11", "SCHEMA_INVALID 6:3"], "at least one"],
+    [
+      "a Swarm without agents",
+      [swarm("  agents: []\n")],
+      ["SCHEMA_INVALID 6:11", "SCHEMA_INVALID 6:3"],
+      "at least one",
+    ],
     [
       "an entry that is no member",
       [
@@ -531,13 +536,13 @@ describe("a reference to what has a mistake of its own", () => {
     expect(cut).toContain("there is fst, which has a mistake in models.yaml:4");
   });
 
-  it("is not told that there is none at all where some have mistakes", async () => {
+  it("does not report that there is none at all where some have mistakes", async () => {
     const [tool] = await last([MODEL, uses("  tools: [Tool/clock]\n"), broken]);
     expect(tool).toContain("there are only some with mistakes of their own: weather (goondan.yaml:19)");
   });
 });
 
-it("all mistakes of all files are told at once, and a broken resource is not missing as well", async () => {
+it("all mistakes of all files are reported at once, and a broken resource is not missing as well", async () => {
   const bundle = await read([
     resource("Model", "fast", "  provider: 1\n  model: x\n"),
     resource("Agent", "a", "  modelConfig: {modelRef: Model/fast}\n  tools: [Tool/weather, Tool/nothing]\n"),

@@ -132,7 +132,7 @@ memory: { characters: 5000 }
     ["a name of two lines", 'name: "a\\nb"\nworker_target: w\n', "schema_invalid", "1:7"],
     ["tools in a mapping", `${HEAD}allowed_tools: {a: b}\n`, "schema_invalid", "3:16"],
     ["a tool that cannot be one", `${HEAD}allowed_tools: [a, a__b__c]\n`, "schema_invalid", "3:20"],
-    ["an internal tool nobody has", `${HEAD}allowed_internal_tools: [sudo]\n`, "schema_invalid", "3:25"],
+    ["an unknown internal tool", `${HEAD}allowed_internal_tools: [sudo]\n`, "schema_invalid", "3:25"],
     ["a policy of words", `${HEAD}delegation_policy: {target_tags: all}\n`, "schema_invalid", "3:34"],
     ["a key", `${HEAD}llm_config: {api_key: sk-secret}\n`, "schema_invalid", "3:14"],
     ["a key in the right place", `${HEAD}llm_config: {apiKey: sk-secret}\n`, "schema_invalid", "3:22"],

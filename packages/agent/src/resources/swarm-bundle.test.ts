@@ -264,7 +264,7 @@ describe("a bundle", () => {
     ]);
   });
 
-  it("tells of an agent without a prompt, unless it is written so, an extension may bring one, or a script is the model", async () => {
+  it("warns of an agent without a prompt, unless it is written so, an extension may bring one, or a script is the model", async () => {
     const warned = async (agent: string, model = MODEL) => {
       const text = resource("Agent", "a", `  modelConfig: {modelRef: Model/fast}\n${agent}`);
       const { mistakes, warnings } = await read([model, text, resource("Extension", "e", "  entry: ./e.ts\n")]);
@@ -332,7 +332,7 @@ describe("a config in code", () => {
     expect(() => (spec.delegationPolicy as { targetTags: string[] }).targetTags.push("y")).toThrow(TypeError);
   });
 
-  it("tells every mistake with the resource and the field", async () => {
+  it("reports every mistake with the resource and the field", async () => {
     const bundle = await fromCode({
       models: [
         defineModel({ name: "m", provider: "acme", model: "x" }),

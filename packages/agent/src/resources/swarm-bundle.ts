@@ -48,7 +48,7 @@ export interface SwarmBundleOptions {
   readonly config?: ConfigModule;
   /** For `systemRef`; absent: no file is found. */
   readonly readFile?: ReadBundleFile;
-  /** Lets missing keys be told when the bundle is read. */
+  /** Lets missing keys be reported when the bundle is read. */
   readonly isEnvSet?: IsEnvSet;
 }
 

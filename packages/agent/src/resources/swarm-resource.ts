@@ -23,7 +23,7 @@ export interface SwarmPolicy {
   readonly shutdown_grace_seconds: number;
 }
 
-/** More steps than anybody needs, and few enough that a model that never stops ends the same day. */
+/** More steps than any turn needs, and few enough that a model that never stops ends the same day. */
 export const STEPS_MAX = 1_000;
 const SECONDS_MAX = 366 * 24 * 3_600;
 const SHUTDOWN_GRACE_SECONDS = 300;

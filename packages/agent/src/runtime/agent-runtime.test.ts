@@ -134,7 +134,7 @@ describe("request", () => {
   });
 
   it("of an agent that is not defined, or not of the caller's swarm, is an error", async () => {
-    expect(await inTool((runtime) => runtime.request("nobody", event("x")))).toEqual({ code: "AGENT_NOT_FOUND" });
+    expect(await inTool((runtime) => runtime.request("missing", event("x")))).toEqual({ code: "AGENT_NOT_FOUND" });
     expect(await inTool((runtime) => runtime.request("outsider", event("x")))).toEqual({ code: "AGENT_NOT_FOUND" });
   });
 
@@ -201,7 +201,7 @@ describe("request", () => {
     expect(answer).toMatchObject({ response: "over" });
   });
 
-  it("to the sender of a message is no circle: nobody waits for a message", async () => {
+  it("to the sender of a message is no circle: no caller waits for a message", async () => {
     let response: unknown;
     operations.set("nop", async () => "nothing");
     operations.set("ask-back", async (runtime) => {
@@ -270,7 +270,7 @@ describe("send", () => {
     const [turn] = await fx.kernel.reads.turns(fx.project, { agent_id: agentIdOf(fx.project, "helper", "noted") });
     await fx.ended(String(turn?.agent_turn_id));
     expect(heard).toContain("helper: a note");
-    expect(await inTool((runtime) => runtime.send("nobody", event("x")))).toMatchObject({ accepted: false });
+    expect(await inTool((runtime) => runtime.send("missing", event("x")))).toMatchObject({ accepted: false });
   });
 
   it("without input still says something to the model", async () => {
@@ -428,7 +428,7 @@ describe("a tool that runs again", () => {
   it("does not read anything for a tool that asks nothing of other agents", () => {
     const reads = new Proxy({}, { get: () => () => Promise.reject(new Error("the store is away")) });
     const caller = { project_id: "p", agent_id: "a" } as never;
-    // A read that nobody awaits would end the process.
+    // An unhandled rejection would end the process.
     expect(() => createAgentRuntime({ kernel: { reads } as never, clock: fx.clock, caller })).not.toThrow();
   });
 });

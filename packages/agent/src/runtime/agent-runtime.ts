@@ -11,7 +11,7 @@
 //   R6. What a policy denies is refused here, where every placement passes: before an instance is made, and before it is told
 //       whether an agent of that name exists. It is a row of the audit log, once for a call; over HTTP the server writes it.
 //   R7. Code from outside (an executor key's) reaches instances of its caller's own key and those that its caller made: with any
-//       other key it could read along in a stranger's conversation. `list` and `catalog` tell it of nothing else.
+//       other key it could read along in another caller's conversation. `list` and `catalog` return nothing else to it.
 //   R8. The answer of a request with `async: true` comes into the conversation of the agent that asked, once: before the next step
 //       of its running turn, or with a turn of its own (kernel's 34_conversations.sql). A call that a program asked for and an action of a user
 //       interface have no conversation: their answer is the deliverable of the turn that was asked for.
@@ -178,7 +178,7 @@ interface Self {
   readonly profile: AgentProfile | null;
   readonly workdir: SharedWorkdir;
   readonly delegation: ToolDelegation;
-  /** Whether there is a model that can be told an answer (R8). */
+  /** Whether there is a model that can be given an answer (R8). */
   readonly hasConversation: boolean;
   isDenialNoted: boolean;
 }

@@ -3,7 +3,7 @@
 //   N1. An undefined name is never made up: only a name that has a profile in the project can get an instance.
 //   N2. (name, instance key) is one agent; a second request gets the one that exists, and its first owner stays.
 //   N3. An instance keeps the profile it was made with until its bundle is deployed again.
-//   N4. The operation that made an instance is kept with it: the same operation again is told the same.
+//   N4. The operation that made an instance is kept with it: the same operation again gets the same answer.
 //   N5. An id of ours that another agent has taken is no instance: it may run with another profile.
 
 import type { Kernel } from "@tessera/kernel";

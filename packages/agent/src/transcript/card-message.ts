@@ -1,7 +1,7 @@
 // Cards that are one message, or none: everything but thoughts, calls and results.
 //
 //   M1. What the system says in the middle of a conversation is a `user` message with a mark. The AI SDK refuses system
-//       messages among others unless it is told not to, and Google takes them only at the beginning.
+//       messages among others unless an option forbids it, and Google takes them only at the beginning.
 //   M2. No message is empty or blank: providers refuse it.
 //   M3. The model is not made to say what it never said: a deliverable that the kernel wrote for a turn is a note.
 

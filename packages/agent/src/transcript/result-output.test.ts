@@ -74,7 +74,7 @@ describe("a result as the model reads it", () => {
     expect(output).toMatchObject({ type: "error-json", value: { status, code, message: "m" } });
   });
 
-  it("tells the model to look before it repeats a call whose outcome is unknown, and when a repeat is allowed", () => {
+  it("asks the model to look before it repeats a call whose outcome is unknown, and when a repeat is allowed", () => {
     const unknown = built({ status: "timeout", error: { code: "outcome_unknown", message: "m" } });
     expect(unknown).toMatchObject({ value: { action: expect.stringContaining("before you call it again") } });
     const crashed = built({ status: "failed", error: { code: "tool_crashed", message: "m", retryable: true } });

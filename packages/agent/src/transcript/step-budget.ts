@@ -4,7 +4,7 @@
 export const SUBMIT_RESULT = "submit_result";
 const WARN_AT = 2;
 
-/** What the model is told; null while there is no need. */
+/** What the model reads; null while there is no need. */
 export function budgetWarning(stepsLeft: number): string | null {
   if (stepsLeft > WARN_AT) return null;
   if (stepsLeft <= 1) return "This is the last step of this turn. Give your result now; no other tool can be called.";

@@ -1,4 +1,4 @@
-// A UI action that does not come from the bus: a program asks for it and is told what became of it.
+// A UI action that does not come from the bus: a program asks for it and gets its outcome.
 //
 //   R1. What the bus refuses is refused here, by the same admission and with the same codes.
 //   R2. An idempotency key names the action and its turn: the same key is the same action, also after its answer was lost.

@@ -168,7 +168,7 @@ describe("a refusal changes nothing and says why", () => {
     ["no agent", {}, { [HEADERS.agent_id]: null }, "missing_required_fields"],
     ["no turn id", {}, { [turnHeader]: null }, "missing_agent_turn_id"],
     ["the agent in the payload", { agent_id: "agent_x" }, {}, "protocol_violation"],
-    ["an agent that is not there", {}, { [HEADERS.agent_id]: "nobody" }, "agent_not_found"],
+    ["an agent that is not there", {}, { [HEADERS.agent_id]: "missing" }, "agent_not_found"],
     ["a tool that is not there", { tool_name: "form__gone" }, {}, "tool_definition_missing"],
     ["a tool that does not allow it", { tool_name: "form__secret" }, {}, "ui_not_allowed"],
   ])("%s", async (_, payload, headers, error_code) => {
@@ -228,8 +228,8 @@ describe("a refusal changes nothing and says why", () => {
     const [agent_id, box_id, worker_id] = [fx.ids.mint("agent"), fx.ids.mint("box"), fx.ids.mint("worker")];
     await fx.kernel.putProject({ project_id });
     await fx.kernel.putBox({ project_id, box_id });
-    await fx.kernel.putAgent({ project_id, agent_id, worker_target: "nobody", profile_box_id: box_id });
-    await fx.kernel.renewWorker({ worker_id, worker_target: "nobody" });
+    await fx.kernel.putAgent({ project_id, agent_id, worker_target: "other", profile_box_id: box_id });
+    await fx.kernel.renewWorker({ worker_id, worker_target: "other" });
     await fx.kernel.enqueueTurn({ project_id, agent_id });
     const turn = await fx.kernel.resume({ project_id, agent_id, worker_id });
     if (turn.outcome !== "accepted") throw new Error(turn.outcome);
@@ -269,7 +269,7 @@ describe("the same action again", () => {
     expect(runs).toEqual(["hi"]);
   });
 
-  it("while it is worked on is not busy: it is told so", async () => {
+  it("while it is worked on is not busy: the answer says so", async () => {
     await allow("web__find", "service");
     await worker();
     const { action_id, turn } = await send({ tool_name: "web__find" });
@@ -343,7 +343,7 @@ describe("a worker that dies", () => {
   });
 });
 
-it("an action whose turn is stopped is acknowledged once, as rejected, and again to whoever asks", async () => {
+it("an action whose turn is stopped is acknowledged once, as rejected, and again to each that asks", async () => {
   await allow("web__find", "service");
   await worker();
   const { action_id, turn } = await send({ tool_name: "web__find", message_id: "m1" });
@@ -424,7 +424,7 @@ describe("an action that a program asks for", () => {
   it("is refused with the codes of the acknowledgements", async () => {
     const refused = (more: object) => expect(actions().request(order(more))).rejects;
     await refused({ tool_name: "form__secret" }).toMatchObject({ code: "ui_not_allowed" });
-    await refused({ agent_id: "nobody" }).toMatchObject({ code: "agent_not_found" });
+    await refused({ agent_id: "missing" }).toMatchObject({ code: "agent_not_found" });
     await refused({ args: {} }).toMatchObject({ code: "invalid_args" });
     await actions().request(order()); // no worker runs, so it stays
     await refused({}).toMatchObject({ code: "agent_busy" });

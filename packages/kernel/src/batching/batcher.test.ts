@@ -76,10 +76,10 @@ describe("a batcher", () => {
     const runs: Run[] = [];
     const { clock, ripe } = handClock();
     const slots = new Slots(2, clock);
-    const doors = [driven(slots, runs), driven(slots, runs), driven(slots, runs)];
+    const batchers = [driven(slots, runs), driven(slots, runs), driven(slots, runs)];
     const answers: Promise<string>[] = [];
-    for (const [n, door] of doors.entries()) {
-      answers.push(door.add(n));
+    for (const [n, batcher] of batchers.entries()) {
+      answers.push(batcher.add(n));
       await nextTurn();
     }
     expect(runs).toHaveLength(1);

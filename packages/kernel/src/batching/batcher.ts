@@ -4,10 +4,10 @@
 //   B2. A bad item never fails its neighbours: on a statement error the batch is split until the culprit stands alone.
 //   B3. Two items with one key never share a batch, and keep their order: the later one waits until the earlier one is
 //       answered, also where the earlier one was left out for its size or is under way in a slow batch (B5).
-//   B4. All batchers of a client share its slots, first come, first served: while one door's batch is in flight the items
-//       of every door gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
+//   B4. All batchers of a client share its slots, first come, first served: while one batcher's batch is in flight the items
+//       of all of them gather. Measured at 64 concurrent calls: fewer, larger batches beat more connections.
 //   B5. One batch is in flight while batches are quick. Only one that takes long (a lock, a slow disk) lets the next go
-//       beside it, so that it holds up nobody for longer than SLOW_MS.
+//       beside it, so that it delays no other item for longer than SLOW_MS.
 //   B6. Text that the database can never hold is refused before it is sent, as the database would.
 //   B7. A row that another session keeps locked is not waited for long. A batch that met one is given up, its slot with it, and
 //       its items are asked impatiently, in halves: what needs no locked row is done within moments. An item that stands alone at a

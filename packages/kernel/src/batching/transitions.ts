@@ -80,7 +80,7 @@ export async function runOnce<Answer>(
   }
 }
 
-/** The time that l0 is told, as text; null lets the database's clock rule (P3). */
+/** The time that is passed to l0, as text; null lets the database's clock rule (P3). */
 export function moment(clock: Clock): string | null {
   return clock.databaseTime()?.toISOString() ?? null;
 }

@@ -3,8 +3,8 @@
 //
 //   A1. Nothing here runs before the commit it announces, and nothing durable depends on its success.
 //   A2. What the items of one batch announce goes out together, and each agent in it is woken once.
-//   A3. Whoever waits in this process for a turn that ends in it hears of that without a bus. It is told after the commit, too,
-//       and looks at the store for what came of it.
+//   A3. A waiter in this process for a turn that ends in it is woken without a bus: after the commit, too, and it reads
+//       the outcome from the store.
 
 import type { Command, EndedTurn, Wake } from "../moves/outcomes.ts";
 import type { Bus, BusMessage, Ids, KillPoints } from "../ports.ts";

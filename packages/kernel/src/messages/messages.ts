@@ -1,4 +1,4 @@
-// What the kernel publishes after a commit: commands, wakeups, terminal events. All of it is a doorbell
+// What the kernel publishes after a commit: commands, wakeups, terminal events. All of them are hints
 // (docs/design.md#messages-are-hints).
 
 import {

@@ -139,7 +139,7 @@ export function createApiKeyPort(world: TransitionWorld & { readonly ids: Ids })
   };
 }
 
-/** The id and the hash that a text claims. A text that is no key claims an id that nobody has (A2). */
+/** The id and the hash that a text claims. A text that is no key claims an id that does not exist (A2). */
 function partsOf(text: string): [keyId: string, hash: Buffer] {
   const [, keyId, encoded] = KEY_TEXT.exec(text) ?? [];
   const secret = Buffer.from(encoded ?? "", "base64url");

@@ -14,10 +14,10 @@ import type { BatchEnd, BatchRequest, BatchTaskMove, Rejected, TurnRequest, Wake
 import { answering, checkIds } from "./request-gate.ts";
 
 export interface BatchPort {
-  /** Turns a held call into a batch: from now on the batch answers it, whoever dies. */
+  /** Turns a held call into a batch: from now on the batch answers it, whichever process dies. */
   openBatch(request: BatchRequest): Promise<WriteOutcome>;
   moveBatchTask(move: BatchTaskMove): Promise<WriteOutcome>;
-  /** Starts a task's child and tells the task, in one commit. A busy agent puts the task off. */
+  /** Starts a task's child and records it in the task, in one commit. A busy agent puts the task off. */
   dispatchBatchTask(request: BatchDispatch): Promise<BatchDispatchOutcome>;
   /** Ends a batch and answers its call, once. */
   finishBatch(end: BatchEnd): Promise<BatchOutcome>;

@@ -1,4 +1,4 @@
-// What whoever runs tools may ask of the kernel: open a call, keep it, save a result, report it. Nothing else:
+// What an executor may ask of the kernel: open a call, keep it, save a result, report it. Nothing else:
 // a tool is handed this port, never a store.
 
 import {
@@ -30,7 +30,7 @@ import { answering, checkIds, storableStack } from "./request-gate.ts";
 export interface ExecutorPort {
   /** Commit point B. The command that brought the call is acked after this, whatever the answer. */
   openCall(request: OpenRequest): Promise<OpenOutcome>;
-  /** The oldest calls of a target that nobody has, opened for a caller whose right to the target was checked outside. */
+  /** The oldest unclaimed calls of a target, opened for a caller whose right to the target was checked outside. */
   claimCalls(request: ClaimRequest): Promise<OpenedCall[]>;
   /** The heartbeat. `cancel: true` = stop the tool, its outcome no longer matters. */
   renewCall(hold: CallHold & { readonly lease_ms?: number }): Promise<RenewOutcome>;

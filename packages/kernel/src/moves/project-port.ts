@@ -1,7 +1,7 @@
-// Projects as a whole: made, changed, deleted. And what is noted about whoever was refused.
+// Projects as a whole: made, changed, deleted. And the audit of refused requests.
 //
-//   D1. A project is deleted in many small transactions, each of which leaves a store that `verify` finds in order. Whoever
-//       dies in the middle leaves a project that is `deleting`, for which nothing is written any more; calling again ends it.
+//   D1. A project is deleted in many small transactions, each of which leaves a store that `verify` finds in order. A
+//       process that dies in the middle leaves a project that is `deleting`, for which nothing is written any more; calling again ends it.
 //   D2. A detail in the audit log is small: what happened, never what was sent.
 
 import { gateJson, type ReadonlyJsonObject, TesseraError } from "@tessera/protocol";

@@ -104,7 +104,7 @@ export function storableStack(stack: unknown): { readonly stack?: string } {
   return { stack: cutMessage(text, STACK_CHARS_MAX) };
 }
 
-/** A part of a tool's definition. Its author's limits are tighter; these keep the store whole whoever wrote it. */
+/** A part of a tool's definition. Its author's limits are tighter; these keep the store whole whatever the author wrote. */
 export function gateDefinition(part: ReadonlyJsonObject): ReadonlyJsonObject {
   return gateJson(part, {
     bytesMax: ARGUMENTS_BYTES_MAX,

@@ -30,7 +30,7 @@ export interface TurnRequest {
   readonly source_agent_id?: string;
   /** Begins the agent's conversation anew: neither this turn nor a later one remembers what was before it. */
   readonly is_fresh?: boolean;
-  /** The parent does not wait: how this turn ended is told to its agent, as a message of its conversation. */
+  /** The parent does not wait: how this turn ended is reported to its agent, as a message of its conversation. */
   readonly answers_parent?: boolean;
 }
 
@@ -174,7 +174,7 @@ export type SuspendOutcome =
       readonly trace_id: string;
       readonly parent_step_id: string | null;
       readonly recursion_depth: number;
-      /** When the step was committed; a repeated request is not told. */
+      /** When the step was committed; absent in the answer to a repeated request. */
       readonly committed_at?: string;
       readonly calls: readonly {
         readonly tool_call_id: string;

@@ -73,7 +73,7 @@ export interface TurnPort {
   /** Gives the turn back for later; the delay follows the reason (docs/protocol/turns.md#putting-a-turn-off). */
   deferTurn(hold: TurnHold, reason: keyof typeof DEFER_DELAYS_MS): Promise<DeferOutcome>;
   stopTurn(request: StopRequest): Promise<StopOutcome>;
-  /** Takes the answers that wait for the turn's agent into its output, once. It may tell some again that the turn has taken before. */
+  /** Takes the answers that wait for the turn's agent into its output, once. It may return some again that the turn has taken before. */
   takeAnswers(hold: TurnHold): Promise<AnswersOutcome>;
   /** Later turns of the agent remember nothing from before now. */
   resetConversation(request: ResetRequest): Promise<ResetOutcome>;
@@ -106,7 +106,7 @@ export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: A
   const finish = transition<FinishRequest, FinishOutcome>(world, "finish_turn", { keyOf: headKey });
   const answers = transition<TurnHold, AnswersOutcome>(world, "take_answers", {
     keyOf: headKey,
-    // Answers are taken once: where that was lost with its connection, the repetition tells them again.
+    // Answers are taken once: where that was lost with its connection, the repetition returns them again.
     repeat: (item) => ({ ...item, is_repeat: true }),
   });
   const defer = transition<DeferRequest, DeferOutcome>(world, "defer_turn", { keyOf: headKey });

@@ -1,4 +1,4 @@
-// Reads for whoever looks at a project from outside: lists by filter and page, boxes and cards in bulk, what happened.
+// Reads of a project from outside: lists by filter and page, boxes and cards in bulk, what happened.
 // Every one names its project; an id of another project is simply not there. What each costs is said in
 // sql/queries/state_reads.sql.
 
@@ -181,7 +181,7 @@ interface ActivityReport {
   /** Refusals by kind and code, from the audit log. */
   readonly refusals: readonly { readonly kind: string; readonly code: string; readonly count: number }[];
   readonly dead_letters: number;
-  /** Targets whose calls nobody has taken, with the age of the oldest. */
+  /** Targets whose calls no executor has taken, with the age of the oldest. */
   readonly unserved: readonly { readonly target: string; readonly open: number; readonly oldest_at: string }[];
   readonly backlog: { readonly queued: number; readonly active: number };
 }

@@ -1,5 +1,5 @@
 // Hangs: a turn's code holds up its process for good (an endless loop in an inline tool, in an extension, in a model's client).
-// Its process is ended from outside of its event loop, and the store is told whose fault it was (l0.note_hang).
+// Its process is ended from outside of its event loop, and the store records whose fault it was (l0.note_hang).
 
 import { moment } from "../batching/transitions.ts";
 import type { Clock, Database } from "../ports.ts";

@@ -1,4 +1,4 @@
-// The rounds of one sweep, with a store that answers what the test tells it.
+// The rounds of one sweep, with a store that answers what the test sets.
 
 import { VirtualClock } from "@tessera/testkit";
 import { describe, expect, it } from "vitest";
@@ -139,7 +139,7 @@ describe("a sweep", () => {
     expect([asked.get("sweep_held_call"), asked.get("end_holders")]).toEqual([1, 2]);
   });
 
-  it("tells rows that it passed over once they are due for long, and counts all", async () => {
+  it("reports rows that it passed over once they are due for long, and counts all", async () => {
     const { sweep, warnings } = swept((name) => {
       if (name === "sweep_calls") return { ...nothing, skipped: { rows: 3, seconds: 12.4 } };
       return { ...nothing, skipped: name === "sweep_inbox" ? { rows: 1, seconds: 0.2 } : null };
@@ -150,7 +150,7 @@ describe("a sweep", () => {
     ]);
   });
 
-  it("tells whose session it had ended, and once that it may end none", async () => {
+  it("reports whose session it had ended, and once that it may end none", async () => {
     const { sweep, warnings } = swept(
       () => nothing,
       (before) =>

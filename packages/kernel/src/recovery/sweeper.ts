@@ -2,16 +2,16 @@
 // SKIP LOCKED and every move is a compare-and-set (sql/functions/31_sweep.sql).
 //
 //   W1. A sweep that fails is reported and tried again at the next interval; it never ends the loop.
-//   W2. stop() resolves when no sweep is running. A sweep that is told to stop begins nothing more: no round, no part, no
+//   W2. stop() resolves when no sweep is running. A sweep that is being stopped begins nothing more: no round, no part, no
 //       further try at a store that is away.
 //   W3. The three sweeps do not depend on one another: one that fails keeps no other from its work.
-//   W4. A bus that came back may have lost what it was given. The first sweep after that rings everything that nobody has
-//       taken, instead of waiting until it is due: work goes on within two sweeps of the return. A return is seen from the
+//   W4. A bus that came back may have lost what it was given. The first sweep after that announces everything that is
+//       untaken, instead of waiting until it is due: work goes on within two sweeps of the return. A return is seen from the
 //       opening of the kernel on: the broker may lose its store before the first sweep.
 //   W5. While this process's bus rings nothing, every sweep does that: listeners elsewhere, who may not know it (a stream that
 //       is full refuses publishers only), then find by looking what is a sweep old.
-//   W6. Rows that another session keeps locked are passed over and told, once they have been due for SKIPPED_SECONDS_TOLD. Sessions that
-//       hold such rows are ended (sql/functions/33_end_holders.sql); that a store has no right to is told once.
+//   W6. Rows that another session keeps locked are passed over and reported, once they have been due for SKIPPED_SECONDS_TOLD. Sessions that
+//       hold such rows are ended (sql/functions/33_end_holders.sql); that a store has no right to is reported once.
 //   W7. A call's row that has been passed over for long is also waited for in line, for two seconds, and what stands before it is
 //       ended meanwhile: sessions may hand a row from one to the next, so that no look ever finds it free.
 

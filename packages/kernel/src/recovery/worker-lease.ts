@@ -1,8 +1,8 @@
 // A worker's lease, renewed while it lives (docs/design.md#crashed-turns-are-resumed).
 //
 //   L1. A worker that lapsed (a store that was away, an event loop that stood still) is dead to the database for ever: its
-//       turns were given away. It comes back under a new name, or it would hear every bell and be refused every turn.
-//   L2. What it was running is fenced by the database; it is told so that it can stop early.
+//       turns were given away. It comes back under a new name, or it would receive every wakeup and be refused every turn.
+//   L2. What it was running is fenced by the database; `onLapsed` lets it stop early.
 
 import { errorOf, LEASE_MS } from "@tessera/protocol";
 import type { TurnPort } from "../moves/turn-port.ts";

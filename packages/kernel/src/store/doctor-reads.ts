@@ -50,7 +50,7 @@ export interface DoctorReads {
   unboundedLogins(): Promise<{ readonly login: string }[]>;
   /** For how many seconds work has been due that no sweeper looked at; 0: none is. */
   oldestDueSeconds(): Promise<number>;
-  /** Calls that nobody took for so long. */
+  /** Calls that no executor took for so long. */
   unclaimed(projectId: string, seconds: number): Promise<UnclaimedCalls[]>;
   workers(): Promise<{ readonly worker_target: string; readonly alive: number }[]>;
   /** Turns that were given out for so long and that no worker took. */

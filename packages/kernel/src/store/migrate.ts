@@ -6,7 +6,7 @@
 //   M2. Released files never change: a file whose digest differs from the recorded one stops everything.
 //   M3. A build older than the newest breaking migration refuses to work on the store and says so; one that is at work already asks
 //       now and then, and stops (outdatedBy).
-//   M4. Functions are replaced as a whole when their digest differs. Those of a newer build are kept and that is told, unless
+//   M4. Functions are replaced as a whole when their digest differs. Those of a newer build are kept and that is reported, unless
 //       the caller asks for this build's: they serve older clients, older ones do not serve newer clients (decision 29).
 //       Where one cannot be replaced in its place, because its result has another type, all are dropped first in the same
 //       transaction. What other roles were granted on them is gone then, until deploy/roles.sql is run.

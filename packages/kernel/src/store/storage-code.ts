@@ -1,4 +1,4 @@
-// Which code of the catalogue tells of a database that did not do what it was asked: one table for all who tell.
+// Which code of the catalogue stands for a database that did not do what it was asked: one table for all that report it.
 
 import { type ErrorCode, TesseraError } from "@tessera/protocol";
 import type { DatabaseErrorKind } from "../ports.ts";

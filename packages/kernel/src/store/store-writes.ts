@@ -4,7 +4,7 @@ import { moment } from "../batching/transitions.ts";
 import type { Clock, Database } from "../ports.ts";
 import { sqlQuery } from "./sql-files.ts";
 
-/** A standby, or a server that was told to take none. Asks with a read. */
+/** A standby, or a server that is set to take none. Asks with a read. */
 export async function isReadOnly(database: Database): Promise<boolean> {
   const [row] = await database.query<{ is_read_only: boolean }>(sqlQuery("is_read_only"));
   return row?.is_read_only === true;

@@ -1,4 +1,4 @@
-// A pause that can be cut short, for whoever looks again at something in the store.
+// A pause that can be cut short, for loops that look again at something in the store.
 
 import type { Clock } from "../ports.ts";
 

@@ -1,7 +1,7 @@
 // A task that is done again and again: the sweeper's sweep, a listener's look.
 //
 //   E1. The next run is scheduled when the last has ended, so runs never overlap.
-//   E2. A run that fails is told and does not end the repetition.
+//   E2. A run that fails is reported and does not end the repetition.
 //   E3. stop() resolves when no run is under way.
 
 import type { Clock, Timer } from "../ports.ts";

@@ -1,5 +1,5 @@
 // Looks after a turn while a local call runs in it: a turn that was stopped, or taken by another worker, has no use for
-// the call, and its tool is told by `ctx.signal`, as a heartbeat tells the tools of other placements.
+// the call, and its tool gets that through `ctx.signal`, as tools of other placements do through a heartbeat.
 //
 //   W1. A look that fails says nothing; the writes that follow the run are fenced anyway.
 //   W2. The first look comes after a pause, so that a short call costs none.

@@ -1,4 +1,4 @@
-// Asks the store until it answers, for whoever knows something that nobody else knows.
+// Asks the store until it answers, for a caller that holds the only copy of something.
 
 import type { Clock } from "../ports.ts";
 import { pause } from "../waiting/pause.ts";

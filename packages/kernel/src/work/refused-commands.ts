@@ -48,7 +48,7 @@ interface NamedCall {
 }
 
 export interface RefusedCommands {
-  /** The message is no command: its call is told so, instead of waiting for its deadline, where it shows the ticket (R1). */
+  /** The message is no command: its call is reported as failed, instead of waiting for its deadline, where it shows the ticket (R1). */
   unreadable(message: BusMessage, error: TesseraError): Promise<void>;
   /** A command whose call was not opened. */
   unopened(message: BusMessage, code: ErrorCode, named: NamedCall): Promise<void>;

@@ -1,4 +1,4 @@
-// Brings a result home: whoever ran a tool must not drop its answer, because the side effect has happened.
+// Brings a result home: the executor of a tool must not drop its answer, because the side effect has happened.
 //
 //   R1. A report that could not be delivered is sent again with growing pauses, until `signal` says that the call is no
 //       longer the reporter's.

@@ -26,7 +26,7 @@ export class WorkSlots {
       this.#taken += 1;
       return;
     }
-    // The place is handed over, not freed and taken, so nobody can slip in between (S1).
+    // The place is handed over, not freed and taken, so no other caller can slip in between (S1).
     await new Promise<void>((resolve) => this.#waiting.push(resolve));
   }
 

@@ -2,7 +2,7 @@
 // when it runs, from what the model then holds, so that most commands do something and shrinking keeps their meaning.
 //
 //   C1. The same numbers and the same model give the same operation.
-//   C2. Half of the commands are `work`: the next sensible step of somebody. Without them most sequences would stay shallow.
+//   C2. Half of the commands are `work`: the next sensible step of one participant. Without them most sequences would stay shallow.
 //   C3. About one choice in eight is deliberately wrong: a stale epoch, a settled call, a forged secret.
 
 import { endsOf, isOpen } from "./model-batches.ts";

@@ -60,7 +60,7 @@ class Command implements ModelCommand {
   }
 }
 
-/** How a door is asked for several at once. */
+/** How an operation is asked for several at once. */
 const BATCHES: { readonly [K in Kind]?: "one of each agent" | "any" } = {
   // These the kernel's client never splits: whatever they name twice is answered in the order of the items.
   enqueue: "any",
@@ -126,7 +126,7 @@ export async function runOperation(model: Model, system: System, op: Operation):
   await runTogether(model, system, [op]);
 }
 
-/** Operations that do not touch one another, asked at the same moment: those of one door travel as one batch. */
+/** Operations that do not touch one another, asked at the same moment: those of one kind travel as one batch. */
 export async function runTogether(model: Model, system: System, ops: readonly Operation[]): Promise<void> {
   await compare(
     model,

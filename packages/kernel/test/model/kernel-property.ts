@@ -6,7 +6,7 @@ import type { Model } from "./model-state.ts";
 import { type Sequences, sequenceSize } from "./sequences.ts";
 import type { System } from "./system.ts";
 
-/** A failure must be told in half a minute, also where a sequence takes a tenth of a second. */
+/** A failure must be reported within half a minute, also where a sequence takes a tenth of a second. */
 export const SHRINKS_MAX = 300;
 
 export const kernelProperty = (sequences: Sequences) =>

@@ -1,5 +1,5 @@
 // The model of fork and join: a call that is answered by a batch of tasks instead of by its holder. Children do not run
-// here: a task is started for a turn that nobody knows, and ends as it is told.
+// here: a task is started for a turn that does not exist, and ends as the operation says.
 
 import { type CapUse, refused, settle } from "./model-calls.ts";
 import { type Batch, type BatchEnd, callOf, type Model } from "./model-state.ts";

@@ -1,4 +1,4 @@
-// The model of a call: claim, lease, report, deadline, and what the sweeper does for those that nobody looks after.
+// The model of a call: claim, lease, report, deadline, and what the sweeper does for those without a live holder.
 
 import { CALL_DEADLINE_MARGIN_MS, LEASE_MS, RING_FIRST_MS, RING_MAX_MS } from "@tessera/protocol";
 import { type Agent, agentOf, type Call, callOf, isAlive, type Model, openCalls } from "./model-state.ts";
@@ -7,7 +7,7 @@ const BACKOFF_MS = 1_000;
 
 const ringDelay = (rings: number): number => Math.min(RING_FIRST_MS * 2 ** rings, RING_MAX_MS);
 
-/** Whoever comes first settles a call; its result stands at the place that was reserved for it. */
+/** The first to come settles a call; its result stands at the place that was reserved for it. */
 export function settle(call: Call, by: string, result: string): void {
   call.wait = "received";
   call.settledBy = by;
@@ -92,7 +92,7 @@ function take(model: Model, call: Call, op: Claimant & { leaseMs: number }): voi
   call.due = Math.min(call.due, leaseUntil); // a lost executor is noticed when its lease ends
 }
 
-/** The calls that somebody who asks for any work would get, the longest due first. */
+/** The calls that an executor that asks for any work would get, the longest due first. */
 export const claimable = (model: Model, op: Pick<Claimant, "executor" | "claimId">): Call[] =>
   Object.values(model.calls)
     .filter(
@@ -117,7 +117,7 @@ export interface CapUse {
   readonly call: string;
   /** Of its call's capabilities; of another call; none at all. */
   readonly cap: number | "forged" | "other";
-  /** Null: not told. */
+  /** Null: not given. */
   readonly principal: string | null;
 }
 
@@ -202,7 +202,7 @@ export function sweepCalls(model: Model): void {
   }
 }
 
-/** Local calls that nobody has go to the worker that asks, under a capability each. */
+/** Unclaimed local calls go to the worker that asks, under a capability each. */
 export function handOut(model: Model, agent: Agent, worker: string): void {
   for (const call of openCalls(model, agent))
     if (call.wait === "waiting" && call.local && call.claimedBy === null) claim(call, workerAs(worker), 0);

@@ -8,7 +8,7 @@ export function putProject(model: Model, op: { status: Model["status"] }): strin
   return `accepted ${model.revision}`;
 }
 
-/** Ends that were not told yet. Which of several that were asked for at one moment came first is not promised. */
+/** Ends that were not read yet. Which of several that were asked for at one moment came first is not promised. */
 export function readEvents(model: Model): string {
   const news = model.log.slice(model.told).sort();
   model.told = model.log.length;

@@ -62,7 +62,7 @@ export interface Call extends CallSpec {
   attempt: number;
   claimedBy: string | null;
   claimId: string | null;
-  /** As whom its holder was authenticated: nobody else may use its claim or its capability. */
+  /** As whom its holder was authenticated: no other principal may use its claim or its capability. */
   principal: string | null;
   /** Null: a batch answers it. */
   leaseUntil: number | null;
@@ -113,7 +113,7 @@ export interface Model {
   revision: number;
   /** Cards that workers appended: what they say. */
   cards: Record<string, string>;
-  /** The ends of turns in their order, and how many of them a reader has been told. */
+  /** The ends of turns in their order, and how many of them a reader has seen. */
   log: string[];
   told: number;
   /** Terminal events, by turn. */

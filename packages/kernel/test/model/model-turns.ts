@@ -107,7 +107,7 @@ export function suspend(model: Model, op: Hold & { step: string; calls: readonly
   const agent = agentOf(model, op.agent);
   const turn = turnOf(model, op.turn);
   const isCurrent = agent.turn === op.turn && agent.epoch === op.epoch;
-  // The answer of this step may be lost; once its results are applied, nobody can still be waiting for it.
+  // The answer of this step may be lost; once its results are applied, no caller can still be waiting for it.
   if (isCurrent && agent.step === op.step && agent.open.length > 0) return "duplicate";
   const refusal = refused(agent, op);
   if (refusal !== null) return refusal;

@@ -3,7 +3,7 @@
 //
 //   R1. A race is right if some order of its operations, one after another, gives every answer that was given and the rows
 //       that are there now (linearizability). The model then goes on from that order.
-//   R2. All operations are chosen before the race: nobody knows what the others do.
+//   R2. All operations are chosen before the race: no client knows what the others do.
 //   R3. Whichever of several reports settles last wakes the agent; two may both believe so, which is harmless, none is not.
 
 import { setImmediate as nextTurn } from "node:timers/promises";

@@ -6,7 +6,7 @@
 //   Q2. After each sequence the world heals: a living worker finishes what is left, and model and kernel must still agree.
 //   Q3. The invariants read a whole store, and cost as much as a sequence. So they are asked once for the SEQUENCES_PER_STORE
 //       sequences that share a store, whose rows stay there until then, and of one sequence in as many while it is under way.
-//   Q4. Once something was wrong, everything is looked at after every command and every sequence: what shrinks is told where
+//   Q4. Once something was wrong, everything is looked at after every command and every sequence: what shrinks is reported where
 //       it happened. A violation that was found too late to say whose it was is searched for again in that way.
 
 import { CALL_DEADLINE_MARGIN_MS } from "@tessera/protocol";
@@ -95,7 +95,7 @@ export class Sequences {
   async #expectInvariants(options: { only?: "safety"; drained?: boolean }): Promise<void> {
     const { violations } = await verifyStore(this.fixture.store.database, options);
     if (violations.length === 0) return;
-    // Also where nobody is under way: whoever searches again must not begin with these rows.
+    // Also where no sequence is under way: a repeated search must not begin with these rows.
     this.#isDirty = true;
     throw new Violated(JSON.stringify(violations), this.#unchecked > 1);
   }

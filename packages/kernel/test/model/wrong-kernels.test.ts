@@ -1,6 +1,6 @@
-// The model test is tested: it must tell kernels with one mistake each from the right one.
+// The model test is tested: it must distinguish kernels with one mistake each from the right one.
 //
-//   W1. The search begins with the sequence that told them apart when this was written, so it is mostly over at once. After a
+//   W1. The search begins with the sequence that distinguished them when this was written, so it is mostly over at once. After a
 //       change of the commands that sequence is another one; the search then goes on, and the test prints what to write down.
 
 import fc from "fast-check";

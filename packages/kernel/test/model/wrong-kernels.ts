@@ -1,4 +1,4 @@
-// Kernels with one mistake each: what the model test is worth is that it tells every one of them from the right one.
+// Kernels with one mistake each: what the model test is worth is that it distinguishes every one of them from the right one.
 // A mistake is a piece of text in one function of l0, replaced in the test's own database and put back afterwards.
 
 import { changeFunctions, type FunctionChange } from "@tessera/testkit/changed-functions";
@@ -6,7 +6,7 @@ import type { Fixture } from "../fixture.ts";
 
 export interface Mistake extends FunctionChange {
   readonly says: string;
-  /** The first sequence of the test's seed that tells. */
+  /** The first sequence of the test's seed that shows the mistake. */
   readonly noticedAt: number;
 }
 
@@ -47,7 +47,7 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 9,
   },
   {
-    says: "a call that somebody holds is given to the next who asks",
+    says: "a call that an executor holds is given to the next that asks",
     fn: "open_call_at",
     from: "when c.claimed_by is not null then 'already_claimed'",
     to: "when false then 'already_claimed'",
@@ -82,7 +82,7 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 4,
   },
   {
-    says: "a call that waits out its back-off is given to whoever asks for work",
+    says: "a call that waits out its back-off is given to any executor that asks for work",
     fn: "claim_calls",
     from: " and (c.attempt = 0 or c.rings > 0 or c.due_at <= moment)",
     to: "",
@@ -103,7 +103,7 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 0,
   },
   {
-    says: "what a plain door left over is answered to somebody else",
+    says: "what a plain function left over is answered in another item's place",
     fn: "in_place",
     from: "select json_agg(a.answer order by a.n)",
     to: "select json_agg(a.answer order by a.n desc)",
@@ -117,28 +117,28 @@ export const MISTAKES: readonly Mistake[] = [
     noticedAt: 3,
   },
   {
-    says: "a plain door opens a call whose deadline has passed",
+    says: "a plain function opens a call whose deadline has passed",
     fn: "open_plainly",
     from: " and c.deadline_at > moment",
     to: "",
     noticedAt: 47,
   },
   {
-    says: "a plain door ends a turn whatever its epoch",
+    says: "a plain function ends a turn whatever its epoch",
     fn: "finish_plainly",
     from: "h.turn_epoch = i.turn_epoch and h.status = 'running' and",
     to: "h.status = 'running' and",
     noticedAt: 21,
   },
   {
-    says: "a plain door ends a turn and leaves the next one in its queue",
+    says: "a plain function ends a turn and leaves the next one in its queue",
     fn: "finish_plainly",
     from: " and h.queue_length = 0",
     to: "",
     noticedAt: 3,
   },
   {
-    says: "a plain door dispatches a turn to an agent that is at work",
+    says: "a plain function dispatches a turn to an agent that is at work",
     fn: "enqueue_idle",
     from: " and h.status = 'idle' and h.queue_length = 0",
     to: "",

@@ -9,7 +9,7 @@ function textCard(text: string, card_id = fx.ids.mint("card")) {
   return { project_id: PROJECT, card_id, type: "task.instruction", author_id: "user.ann", content: { text } };
 }
 
-/** Content that is right for its type, so that only the door itself can refuse it. */
+/** Content that is right for its type, so that only the check of the type can refuse it. */
 const CONTENT_OF = {
   "tool.call": {
     tool_name: "echo__run",
@@ -54,7 +54,7 @@ describe("a card", () => {
     expect((await fx.kernel.reads.cards(PROJECT, [card.card_id]))[0]?.content).toEqual({ text: "kept" });
   });
 
-  it("of a kind that only the kernel makes is refused at the open door", async () => {
+  it("of a kind that only the kernel makes is refused by putCard", async () => {
     for (const [type, content] of Object.entries(CONTENT_OF)) {
       expect(await fx.kernel.putCard({ ...textCard("x"), type, content })).toMatchObject({
         outcome: "rejected",
@@ -102,7 +102,7 @@ describe("a card", () => {
     expect(result?.metadata.trace_id).toBe(call?.metadata.trace_id);
   });
 
-  it("read by id comes in the order asked for, with repetitions, without strangers", async () => {
+  it("read by id comes in the order asked for, with repetitions, without those of other projects", async () => {
     const [a, b] = [textCard("a"), textCard("b")];
     await Promise.all([fx.kernel.putCard(a), fx.kernel.putCard(b)]);
     const read = await fx.kernel.reads.cards(PROJECT, [b.card_id, "card_none", a.card_id, b.card_id]);

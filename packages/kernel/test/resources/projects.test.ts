@@ -114,7 +114,7 @@ describe("deleteProject", () => {
     await fill(kept);
     const filled = await rowsOf(gone);
     const empty = Object.keys(filled).filter((name) => filled[name] === 0);
-    expect(empty, "each of these tables could hold rows that nobody looks for").toEqual([]);
+    expect(empty, "each of these tables could hold rows that no check looks for").toEqual([]);
     const others = await rowsOf(kept);
     const tasksBefore = await fx.query("select batch_task_id from state.pmo_batch_tasks where project_id <> $1", [
       gone,
@@ -264,7 +264,7 @@ describe("deleteProject", () => {
 });
 
 describe("a project that is not active", () => {
-  it("takes no new turn, and tells a repeated one what it told before", async () => {
+  it("takes no new turn, and answers a repeated one as before", async () => {
     const project_id = await newProject();
     const agent_id = await fx.newAgent(`${project_id}_agent`, project_id);
     const turn = { project_id, agent_id, agent_turn_id: fx.ids.mint("turn") };

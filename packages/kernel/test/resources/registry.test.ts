@@ -31,7 +31,7 @@ describe("a tool definition", () => {
     expect(pinned?.description).toBe("searches");
   });
 
-  it("whose values are no JSON, or deeper than anybody reads, is refused and changes nothing", async () => {
+  it("whose values are no JSON, or deeper than any reader accepts, is refused and changes nothing", async () => {
     let deep: Record<string, never> = {};
     for (let level = 0; level < 20_000; level += 1) deep = { deep } as never;
     const before = await fx.everything();
@@ -117,7 +117,7 @@ describe("an agent that must be new", () => {
   const agent = { project_id: PROJECT, agent_id: "only_once", worker_target: "w", only_new: true };
   const edge = (edge_id: string) => ({ identity_edge: { edge_id, action: "create" } });
 
-  it("is made once, and a repetition of the same request is told from another one by its edge", async () => {
+  it("is made once, and a repetition of the same request is distinguished from another one by its edge", async () => {
     expect(await fx.kernel.putAgent({ ...agent, ...edge("edge_1") })).toMatchObject({ outcome: "accepted" });
     expect(await fx.kernel.putAgent({ ...agent, ...edge("edge_1") })).toMatchObject({ outcome: "duplicate" });
     expect(await fx.kernel.putAgent({ ...agent, worker_target: "other", ...edge("edge_2") })).toMatchObject({

@@ -1,4 +1,4 @@
-// Reads for whoever looks at a project from outside: two projects of the same shape, and nothing of the other is ever seen.
+// Reads of a project from outside: two projects of the same shape, and nothing of the other is ever seen.
 
 import { beforeAll, describe, expect, it } from "vitest";
 import type { ExecutionEdgeRow, IdentityEdgeRow, StepRow } from "../../src/index.ts";
@@ -222,7 +222,7 @@ describe("identity edges", () => {
     expect([first, ...(await find({}, PROJECT, 10, first))]).toEqual(whole);
     expect(await find({ tag: "tag1" })).toHaveLength(1);
     expect(await find({ owner_agent_id: ours.agents[0] })).toHaveLength(3);
-    expect(await find({ worker_target: "nobody" })).toEqual([]);
+    expect(await find({ worker_target: "unused" })).toEqual([]);
     expect(await find({ action: "provision", channel_id: "public" })).toHaveLength(3);
     expect(await find({ action: "derive" })).toEqual([]);
     expect(await find({ agent_id: ours.agents[1] })).toHaveLength(1);
@@ -257,7 +257,7 @@ describe("projects and heads", () => {
 });
 
 describe("the tail of a box", () => {
-  it("is its last cards in their order, whole or as ids, and nothing for a stranger", async () => {
+  it("is its last cards in their order, whole or as ids, and nothing for another project", async () => {
     const box = ours.ended[0]?.output_box_id ?? "";
     const whole = await fx.kernel.reads.boxCards(PROJECT, box);
     expect(whole).toHaveLength(7);
@@ -405,8 +405,8 @@ describe("the activity of a project", () => {
       refusals: [],
       dead_letters: 0,
     });
-    const nobody = await fx.kernel.reads.activity("p9", { since: past.since, until: null });
-    expect(nobody).toMatchObject({ turns: [], calls: [], unserved: [], backlog: { queued: 0, active: 0 } });
+    const empty = await fx.kernel.reads.activity("p9", { since: past.since, until: null });
+    expect(empty).toMatchObject({ turns: [], calls: [], unserved: [], backlog: { queued: 0, active: 0 } });
   });
 });
 

@@ -1,4 +1,4 @@
-// API keys: made once, compared by hash, and worth nothing to anybody but their bearer.
+// API keys: made once, compared by hash, and worth nothing to any client but their bearer.
 
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -29,7 +29,7 @@ function altered(text: string, index: number): string {
 }
 
 describe("a key", () => {
-  it("tells who its bearer is, and the store holds neither its text nor its secret", async () => {
+  it("says who its bearer is, and the store holds neither its text nor its secret", async () => {
     const { key_id, text } = await create({ role: "executor", project_id: PROJECT, targets: ["echo"], label: "edge" });
     expect(text).toMatch(new RegExp(`^tsk_${key_id}\\.[A-Za-z0-9_-]{43}$`));
     expect(await elsewhere(text)).toEqual({
@@ -49,7 +49,7 @@ describe("a key", () => {
     }
   });
 
-  it("is listed for its project without its hash, and for nobody else's", async () => {
+  it("is listed for its project without its hash, and for no other project", async () => {
     const { key_id } = await create({ role: "viewer", project_id: PROJECT, label: "console" });
     const everywhere = await create({ role: "admin" });
     const listed = await fx.kernel.reads.apiKeys(PROJECT);
@@ -112,7 +112,7 @@ describe("a key", () => {
     const foreign = await fx.kernel.revokeApiKey({ key_id, project_id: "p_other" });
     expect(foreign).toEqual({ outcome: "rejected", code: "not_found" });
     expect(await elsewhere(text)).not.toBeNull();
-    expect(await fx.kernel.revokeApiKey({ key_id: "nobody" })).toEqual({ outcome: "rejected", code: "not_found" });
+    expect(await fx.kernel.revokeApiKey({ key_id: "missing" })).toEqual({ outcome: "rejected", code: "not_found" });
   });
 
   it("notes its use, at most once in five minutes", async () => {

@@ -1,7 +1,7 @@
 // What a tool's login can hold up by leaving a transaction open, on PostgreSQL with the roles of deploy/roles.sql. PGlite has one
-// session: nobody waits there.
+// session: no session waits there.
 //
-//   H1. A request that is refused leaves nothing locked, whichever of the four doors refused it and why.
+//   H1. A request that is refused leaves nothing locked, whichever of the four functions refused it and why.
 //   H2. Judged first, locked after: who waited for a row that changed meanwhile is judged again.
 
 import { readFileSync } from "node:fs";
@@ -21,14 +21,12 @@ const CONTENT = { status: "success", result: 1 };
 
 type Answer = { readonly outcome: string; readonly code?: string; readonly capability?: string };
 
-async function ask(tool: Statements, door: string, item: object): Promise<Answer> {
-  const rows = await tool.query<{ answer: Answer[] }>(`select l0.${door}($1::jsonb) as answer`, [
-    JSON.stringify([item]),
-  ]);
+async function ask(tool: Statements, fn: string, item: object): Promise<Answer> {
+  const rows = await tool.query<{ answer: Answer[] }>(`select l0.${fn}($1::jsonb) as answer`, [JSON.stringify([item])]);
   return rows[0]?.answer[0] ?? { outcome: "none" };
 }
 
-/** These doors take no time from the caller, and the fixture's stands still. */
+/** These functions take no time from the caller, and the fixture's stands still. */
 async function suspendedNow(calls = 1, draft: Partial<CallDraft> = {}): Promise<Suspended> {
   const turn = await fx.suspended(Array.from({ length: calls }, () => draft));
   await fx.query(
@@ -49,7 +47,7 @@ const opening = (turn: Suspended, n = 0) => ({
   claim_id: "c1",
 });
 
-/** The rows of calls and heads that somebody has locked, and the advisory locks of this database. */
+/** The rows of calls and heads that a session has locked, and the advisory locks of this database. */
 async function lockedRows(): Promise<string[]> {
   const rows = await fx.query<{ what: string }>(`
     select 'call ' || c.tool_call_id as what from state.calls c
@@ -79,7 +77,7 @@ if (needsRoles) {
   describe("a request that is refused to a tool's login leaves nothing locked", () => {
     interface Refusal {
       readonly says: string;
-      readonly door: string;
+      readonly fn: string;
       readonly code: string;
       /** The item that will be refused. */
       readonly prepare: () => Promise<object>;
@@ -112,31 +110,31 @@ if (needsRoles) {
     const REFUSALS: readonly Refusal[] = [
       {
         says: "a ticket that is none",
-        door: "open_call",
+        fn: "open_call",
         code: "auth_failed",
         prepare: async () => ({ ...opening(await suspendedNow()), ticket: JUNK }),
       },
       {
         says: "no ticket",
-        door: "open_call",
+        fn: "open_call",
         code: "auth_failed",
         prepare: async () => ({ ...opening(await suspendedNow()), ticket: undefined, target: "echo" }),
       },
       {
         says: "another project",
-        door: "open_call",
+        fn: "open_call",
         code: "tenant_mismatch",
         prepare: async () => ({ ...opening(await suspendedNow()), project_id: "p2" }),
       },
       {
         says: "another card",
-        door: "open_call",
+        fn: "open_call",
         code: "card_not_found",
         prepare: async () => ({ ...opening(await suspendedNow()), tool_call_card_id: "card_none" }),
       },
       {
         says: "a ticket that was used",
-        door: "open_call",
+        fn: "open_call",
         code: "already_claimed",
         prepare: async () => {
           const turn = await suspendedNow();
@@ -146,7 +144,7 @@ if (needsRoles) {
       },
       {
         says: "a ticket of an earlier attempt",
-        door: "open_call",
+        fn: "open_call",
         code: "stale_attempt",
         prepare: async () => {
           const turn = await suspendedNow();
@@ -159,7 +157,7 @@ if (needsRoles) {
       },
       {
         says: "a deadline that has passed",
-        door: "open_call",
+        fn: "open_call",
         code: "tool_timeout",
         prepare: async () => {
           const turn = await suspendedNow();
@@ -169,53 +167,53 @@ if (needsRoles) {
           return opening(turn);
         },
       },
-      ...(["renew_call", "put_result_card", "report"] as const).flatMap((door): Refusal[] => [
+      ...(["renew_call", "put_result_card", "report"] as const).flatMap((fn): Refusal[] => [
         {
           says: "a capability that is none",
-          door,
+          fn,
           code: "auth_failed",
           prepare: async () => ({ ...(await held()), capability: JUNK, content: CONTENT }),
         },
         {
           says: "a capability that is none, of a call with siblings",
-          door,
+          fn,
           code: "auth_failed",
           prepare: async () => ({ ...(await held(3)), capability: JUNK, content: CONTENT }),
         },
         {
           says: "another project",
-          door,
+          fn,
           code: "not_found",
           prepare: async () => ({ ...(await held(2)), project_id: "p2", content: CONTENT }),
         },
         {
           says: "the capability of another login",
-          door,
+          fn,
           code: "auth_failed",
           prepare: async () => ({ ...(await ofAnother()), content: CONTENT }),
         },
         {
           says: "the capability of an earlier attempt",
-          door,
+          fn,
           code: "stale_attempt",
           prepare: async () => ({ ...(await lost()), content: CONTENT }),
         },
-        ...(door === "report"
+        ...(fn === "report"
           ? []
           : [
               {
                 says: "a call that is settled",
-                door,
+                fn,
                 code: "already_settled",
                 prepare: async () => ({ ...(await settled()), content: CONTENT }),
               },
             ]),
-        ...(door === "renew_call"
+        ...(fn === "renew_call"
           ? []
           : [
               {
                 says: "the author of another call",
-                door,
+                fn,
                 code: "protocol_violation",
                 prepare: async () => ({ ...(await held()), content: CONTENT, author_id: "tool.other" }),
               },
@@ -223,12 +221,12 @@ if (needsRoles) {
       ]),
     ];
 
-    it.each(REFUSALS.map((refusal) => [refusal.door, refusal.says, refusal] as const))(
+    it.each(REFUSALS.map((refusal) => [refusal.fn, refusal.says, refusal] as const))(
       "%s: %s",
-      async (door, _, { code, prepare }) => {
+      async (fn, _, { code, prepare }) => {
         const item = await prepare();
         await tool.transaction(async (tx) => {
-          expect(await ask(tx, door, item)).toMatchObject({ outcome: "rejected", code });
+          expect(await ask(tx, fn, item)).toMatchObject({ outcome: "rejected", code });
           expect(await lockedRows()).toEqual([]);
         });
       },
@@ -260,7 +258,7 @@ if (needsRoles) {
                 "select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'",
               )
             ).length > 0,
-          { what: "somebody to wait" },
+          { what: "another session to wait" },
         );
       });
       return await (waiting[0] as Promise<T>);
@@ -306,7 +304,7 @@ if (needsRoles) {
       await tx.query("select l0.sweep_calls(10)", []);
     }
 
-    it("to open a call that another took and lost is told that its ticket is an earlier attempt's", async () => {
+    it("to open a call that another took and lost is answered that its ticket is an earlier attempt's", async () => {
       const turn = await suspendedNow(1, { effect: "read" });
       const late = await whileHeld(
         async (tx) => {
@@ -319,7 +317,7 @@ if (needsRoles) {
       expect(late).toEqual({ outcome: "rejected", code: "stale_attempt" });
     });
 
-    it("to open again a call that it has lost is told the same, and nobody has it", async () => {
+    it("to open again a call that it has lost is answered the same, and no executor has it", async () => {
       const turn = await suspendedNow(1, { effect: "read" });
       await ask(tool, "open_call", opening(turn));
       const late = await whileHeld(
@@ -333,7 +331,7 @@ if (needsRoles) {
 
     it.each(["renew_call", "put_result_card", "report"])(
       "of an attempt that ended in a failure to be retried: %s says that it is an earlier one",
-      async (door) => {
+      async (fn) => {
         const turn = await suspendedNow(1, { effect: "read", attempts_max: 2 });
         const { capability } = await ask(tool, "open_call", opening(turn));
         const item = { ...named(turn), capability, content: CONTENT };
@@ -344,7 +342,7 @@ if (needsRoles) {
             expect(await ask(tx, "report", { ...item, content: { status: "failed", error } })).toHaveProperty(
               "retry_at",
             ),
-          () => ask(again, door, item),
+          () => ask(again, fn, item),
         );
         expect(late).toMatchObject({ outcome: "rejected", code: "stale_attempt" });
         expect(await rowOf(turn)).toMatchObject({ wait_status: "waiting", lease_until: null });
@@ -355,14 +353,14 @@ if (needsRoles) {
       ["renew_call", { outcome: "rejected", code: "already_settled" }],
       ["put_result_card", { outcome: "rejected", code: "already_settled" }],
       ["report", { outcome: "duplicate" }],
-    ])("of a call that was reported: %s says so", async (door, answer) => {
+    ])("of a call that was reported: %s says so", async (fn, answer) => {
       const turn = await suspendedNow();
       const { capability } = await ask(tool, "open_call", opening(turn));
       const item = { ...named(turn), capability, content: CONTENT };
       const again = await fx.store.another({ user: TOOL, poolMax: 1 });
       const late = await whileHeld(
         (tx) => ask(tx, "report", item),
-        () => ask(again, door, item),
+        () => ask(again, fn, item),
       );
       expect(late).toMatchObject(answer);
     });
@@ -403,7 +401,7 @@ if (needsRoles) {
     });
   });
 } else {
-  it("an engine with one session has nobody who waits", () => {
+  it("an engine with one session has no second session to wait", () => {
     expect(fx.store.database.capabilities.roles).toBe(false);
   });
 }

@@ -1,5 +1,5 @@
 // Rows that a login keeps locked by staying in its transaction, on PostgreSQL with the roles of deploy/roles.sql and the database's own
-// clock. PGlite has one session: nobody waits there. That a refused request keeps none is held-rows.test.ts.
+// clock. PGlite has one session: no session waits there. That a refused request keeps none is held-rows.test.ts.
 
 import { readFileSync } from "node:fs";
 import { openPostgres } from "@tessera/engines/postgres";
@@ -135,7 +135,7 @@ if (needsRoles) {
       expect(await stop(kept[0] as Suspended)).toMatchObject({ outcome: "accepted" });
     });
 
-    it("everything else is settled and given out, what was passed over is told, and the session is ended", {
+    it("everything else is settled and given out, what was passed over is reported, and the session is ended", {
       timeout: 60_000,
     }, async () => {
       const [kept, late, free] = [await fourTurns(), await fx.suspended(), await fx.suspended()];
@@ -166,7 +166,7 @@ if (needsRoles) {
       for (const turn of kept) expect(await stop(turn)).toMatchObject({ outcome: "accepted" });
     });
 
-    it("a deadline of theirs that passes is told with its age, and settled once they are free", {
+    it("a deadline of theirs that passes is reported with its age, and settled once they are free", {
       timeout: 60_000,
     }, async () => {
       const kept = await fourTurns();
@@ -399,7 +399,7 @@ if (needsRoles) {
       },
     );
 
-    it("ends who holds up the server's queue of notifications, also a reader, and nobody while it is nearly empty", {
+    it("ends a session that holds up the server's queue of notifications, also a reader, and none while it is nearly empty", {
       timeout: 60_000,
     }, async () => {
       const listener = await fx.store.another({ user: login("api_ro"), poolMax: 1 });
@@ -434,7 +434,7 @@ if (needsRoles) {
       );
     });
 
-    it("ends a reader's transaction that somebody waits behind for a table, and no other reader's", {
+    it("ends a reader's transaction that another session waits behind for a table, and no other reader's", {
       timeout: 60_000,
     }, async () => {
       const reader = () => fx.store.another({ user: login("api_ro"), poolMax: 1 });
@@ -537,7 +537,7 @@ if (needsRoles) {
     });
   });
 } else {
-  it("an engine with one session has nobody who waits, and no watchdog", async () => {
+  it("an engine with one session has no second session to wait, and no watchdog", async () => {
     expect(fx.store.database.capabilities.roles).toBe(false);
     expect(await fx.kernel.sweep()).toMatchObject({ skipped: 0, endedSessions: 0 });
   });

@@ -8,18 +8,18 @@ import { PROJECT, useFixture } from "../fixture.ts";
 const fx = useFixture();
 const hasSessions = process.env.TESSERA_TEST_ENGINE === "postgres";
 
-async function ask(database: Statements, door: string, item: object): Promise<unknown> {
+async function ask(database: Statements, fn: string, item: object): Promise<unknown> {
   const values = [JSON.stringify([item]), fx.clock.databaseTime().toISOString()];
-  const text = `select l0.${door}($1::jsonb, $2::timestamptz) as answer`;
+  const text = `select l0.${fn}($1::jsonb, $2::timestamptz) as answer`;
   const [row] = await database.query<{ answer: unknown }>(text, values);
   return row?.answer;
 }
 
 /** Asks while a transaction is open in which the first statement was made; answers when that one has committed. */
-async function whileOpen<T>(door: string, item: object, second: () => Promise<T>): Promise<T> {
+async function whileOpen<T>(fn: string, item: object, second: () => Promise<T>): Promise<T> {
   const asked: Promise<T>[] = [];
   await fx.store.database.transaction(async (tx) => {
-    expect(await ask(tx, door, item)).toMatchObject([{ outcome: "accepted" }]);
+    expect(await ask(tx, fn, item)).toMatchObject([{ outcome: "accepted" }]);
     let isAnswered = false;
     asked.push(
       second().finally(() => {
@@ -37,10 +37,10 @@ async function whileOpen<T>(door: string, item: object, second: () => Promise<T>
 
 if (hasSessions) {
   describe("a parent that is stopped while a child is asked for", () => {
-    // The full door has a lock of its own: what hands it items need not have been through the plain one.
+    // The full function has a lock of its own: what hands it items need not have been through the plain one.
     it.each(["enqueue_plainly", "enqueue_turn"])(
       "gets none through %s, so that its children can be found and stopped",
-      async (door) => {
+      async (fn) => {
         const parent = await fx.started();
         const other = await fx.store.another({ poolMax: 1 });
         const child = {
@@ -53,7 +53,7 @@ if (hasSessions) {
           new_box_ids: [fx.ids.mint("box"), fx.ids.mint("box")],
         };
         const stopped = { project_id: PROJECT, agent_turn_id: parent.agent_turn_id };
-        expect(await whileOpen("stop_turn", stopped, () => ask(other, door, child))).toEqual([
+        expect(await whileOpen("stop_turn", stopped, () => ask(other, fn, child))).toEqual([
           { outcome: "rejected", code: "canceled" },
         ]);
         expect(await fx.kernel.reads.childTurns(PROJECT, parent.agent_turn_id)).toEqual([]);

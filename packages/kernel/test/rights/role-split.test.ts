@@ -12,7 +12,7 @@ const needsRoles = process.env.TESSERA_TEST_ENGINE === "postgres";
 const ROLES = ["worker", "api", "api_ro"] as const;
 type Role = (typeof ROLES)[number];
 
-/** Nobody but the owner's functions may do these. */
+/** Only the owner's functions may do these. */
 const FORBIDDEN_TO_ALL = [
   "update card.cards set content = '{}'",
   "delete from card.cards",
@@ -247,7 +247,7 @@ if (needsRoles)
       expect(await api.putAgent(agent)).toEqual({ outcome: "accepted" });
       const asked = await api.enqueueTurn({ project_id, agent_id });
       if (asked.outcome === "rejected") throw new Error(asked.code);
-      // The worker is somebody else; its calls come in over the API.
+      // The worker is another process; its calls come in over the API.
       const turn = await fx.resumed(agent_id, await fx.newWorker(), project_id);
       await fx.suspend(turn, [{ target_subject }, { target_subject }]);
       const [opened] = await api.claimCalls({ project_id, target: "echo", executor: "e", principal: "key" });

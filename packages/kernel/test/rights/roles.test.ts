@@ -147,8 +147,8 @@ if (needsRoles)
         create function pg_temp.evil(v pg_catalog.timestamptz) returns boolean language plpgsql as
           'begin insert into pg_temp.proof values (current_user); return true; end';
         create domain pg_temp.timestamptz as pg_catalog.timestamptz check (pg_temp.evil(value))`);
-      for (const door of ["open_call", "renew_call", "put_result_card", "report"]) {
-        const rows = await attacker.query(`select l0.${door}($1::jsonb) as answer`, [
+      for (const fn of ["open_call", "renew_call", "put_result_card", "report"]) {
+        const rows = await attacker.query(`select l0.${fn}($1::jsonb) as answer`, [
           JSON.stringify([{ tool_call_id: "x" }]),
         ]);
         expect(rows).toMatchObject([{ answer: [{ outcome: "rejected" }] }]);
@@ -207,8 +207,8 @@ if (needsRoles)
       const opened = await ask("open_call", { ...call, ticket, executor: "e", claim_id: "c" });
       const said = { ...call, content: { status: "ok", result: 7 } };
       const before = await fx.everything();
-      for (const door of ["put_result_card", "report"]) {
-        expect(await ask(door, { ...said, capability: "00".repeat(32) })).toEqual({
+      for (const fn of ["put_result_card", "report"]) {
+        expect(await ask(fn, { ...said, capability: "00".repeat(32) })).toEqual({
           outcome: "rejected",
           code: "auth_failed",
         });

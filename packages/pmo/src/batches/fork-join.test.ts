@@ -75,7 +75,7 @@ describe("a fork_join whose children all succeed", () => {
     expect(await fx.children(caller)).toHaveLength(50);
   });
 
-  it("hears of their ends by the bell, and without a bell within a second", async () => {
+  it("learns of their ends by the wakeup, and without one within a second", async () => {
     await fx.pmo();
     const caller = await fork({ tasks: tasks(1) });
     const [agent] = await fx.started(caller);
@@ -188,7 +188,7 @@ describe("a deadline", () => {
   });
 });
 
-describe("a child that nobody takes", () => {
+describe("a child that no worker takes", () => {
   it("makes a fail_fast batch fail after a minute as downstream_unavailable", async () => {
     const pmo = await fx.pmo();
     const caller = await fork({ tasks: tasks(1), fail_fast: true });
@@ -272,7 +272,7 @@ describe("arguments that cannot be", () => {
 
   it("one task that may not be given refuses all, and no child is made", async () => {
     await fx.pmo();
-    const caller = await fork({ tasks: [task(), task({ target_ref: "nobody" })] });
+    const caller = await fork({ tasks: [task(), task({ target_ref: "missing" })] });
     const { status, result, error } = await fx.result(caller.tool_call_id);
     expect({ status, result }).toEqual({
       status: "failed",

@@ -239,9 +239,9 @@ describe("wrong arguments", () => {
 });
 
 describe("limits", () => {
-  it("of depth are told as a result and leave no agent behind", async () => {
+  it("of depth are reported as a result and leave no agent behind", async () => {
     let parent: string | undefined;
-    let caller = await fx.calling(await fx.agent(boss), "delegate_async", task("new", "nobody"));
+    let caller = await fx.calling(await fx.agent(boss), "delegate_async", task("new", "missing"));
     for (let depth = 1; depth < 20; depth += 1) {
       parent = caller.agent_turn_id;
       caller = await fx.calling(await fx.agent(boss), "delegate_async", task("new", "expert"), {
@@ -256,9 +256,9 @@ describe("limits", () => {
     expect(await fx.kernel.reads.agents(PROJECT, { owner_agent_id: caller.agent_id })).toEqual([]);
   });
 
-  it("of turns in a trace are told as a result", async () => {
+  it("of turns in a trace are reported as a result", async () => {
     const agent = await fx.agent(boss);
-    const first = await fx.calling(agent, "delegate_async", task("new", "nobody"));
+    const first = await fx.calling(agent, "delegate_async", task("new", "missing"));
     await fx.result(first.tool_call_id);
     const turn = await fx.kernel.reads.turn(PROJECT, first.agent_turn_id);
     await fx.query("update state.trace_budgets set turns = 1000 where trace_id = $1", [turn?.trace_id]);

@@ -105,7 +105,7 @@ describe("what cannot be provisioned", () => {
       profile_box_id: helper,
       tags: ["a"],
       owner_agent_id: caller,
-      metadata: { derived_from: "somebody" },
+      metadata: { derived_from: "another" },
     });
     await fx.kernel.putBox({ project_id: PROJECT, box_id: "box_empty" });
     await fx.kernel.putAgent({
@@ -145,7 +145,7 @@ describe("what cannot be provisioned", () => {
       "bad_request",
     ],
     ["derive from nothing", { action: "derive", agent_id: "x" }, "missing_derived_from"],
-    ["derive from nobody", { action: "derive", agent_id: "x", derived_from: "nobody" }, "not_found"],
+    ["derive from a missing agent", { action: "derive", agent_id: "x", derived_from: "missing" }, "not_found"],
     [
       "derive from an agent without a profile",
       { action: "derive", agent_id: "x", derived_from: "bare" },
@@ -158,7 +158,7 @@ describe("what cannot be provisioned", () => {
     ],
     [
       "an owner that is not there",
-      { action: "ensure", agent_id: "x", profile_name: "helper", owner_agent_id: "nobody" },
+      { action: "ensure", agent_id: "x", profile_name: "helper", owner_agent_id: "missing" },
       "not_found",
     ],
     ["no profile", { action: "create", agent_id: "x" }, "missing_profile_name"],

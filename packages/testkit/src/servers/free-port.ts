@@ -1,4 +1,4 @@
-// A TCP port that was free a moment ago. Whoever binds it next may find it taken and must ask again.
+// A TCP port that was free a moment ago. The next to bind it may find it taken and must ask again.
 
 import { once } from "node:events";
 import { type AddressInfo, createServer } from "node:net";

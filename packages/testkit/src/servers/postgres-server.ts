@@ -1,7 +1,7 @@
 // A real PostgreSQL on a free port in its own directory.
 //
 //   G1. It behaves as in production: fsync is on unless a test says otherwise.
-//   G2. It listens on 127.0.0.1 only and trusts whoever connects, so that tests can log in as any role.
+//   G2. It listens on 127.0.0.1 only and trusts every connection, so that tests can log in as any role.
 //   G3. After a kill of the postmaster a new start waits until the orphaned backends are gone.
 
 import { execFileSync } from "node:child_process";

@@ -7,7 +7,7 @@
 //   P2. Signals go to the server's own pid, never to a name or a group.
 //   P3. Ctrl-C and a closed terminal, which reach everybody in this process's group, do not reach the server: who started it
 //       stops it, in order.
-//   P4. Nobody waits for ever: a server that does not end in time is killed, and that is an error.
+//   P4. No caller waits for ever: a server that does not end in time is killed, and that is an error.
 
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -41,7 +41,7 @@ const END_MS_MAX = 60_000;
 export interface ServerCommand {
   readonly command: readonly string[];
   readonly directory: string;
-  /** How the server is told to stop at once when we die. */
+  /** What makes the server stop at once when we die. */
   readonly orphanSignal: "QUIT" | "KILL";
   /** Removed when we die without stopping the server. */
   readonly garbage?: string | undefined;

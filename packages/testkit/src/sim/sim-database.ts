@@ -21,8 +21,8 @@ export interface SimWorld {
   readonly random: SimRandom;
   readonly log: EventLog;
   readonly faults: FaultPlan;
-  /** Told what a door of the kernel answered to each item, e.g. `resume`, `worker_lapsed`. */
-  readonly onOutcome?: (door: string, outcome: string) => void;
+  /** Called with what a function of the kernel answered to each item, e.g. `resume`, `worker_lapsed`. */
+  readonly onOutcome?: (fn: string, outcome: string) => void;
 }
 
 /** As many as a client of a PostgreSQL server would have, so that batches of one process overlap, too. */
@@ -50,8 +50,8 @@ export function simDatabase(world: SimWorld, store: Database, process: SimProces
   }
 
   function queryOnce<R extends Row>(text: string, values: readonly unknown[]): Promise<R[]> {
-    const door = statementName(text);
-    const name = `${door}${subjectsOf(values)}`;
+    const fn = statementName(text);
+    const name = `${fn}${subjectsOf(values)}`;
     const askedAt = databaseTime(scheduler).toISOString();
     return new Promise((resolve, reject) => {
       if (process.state === "dead") return;
@@ -61,7 +61,7 @@ export function simDatabase(world: SimWorld, store: Database, process: SimProces
         if (process.state === "dead" && random.chance(0.5)) return;
         const answer = await run(text, values, askedAt);
         const outcomes = outcomesOf(answer);
-        for (const outcome of outcomes) world.onOutcome?.(door, outcome);
+        for (const outcome of outcomes) world.onOutcome?.(fn, outcome);
         world.log.add(`  ${name} → ${outcomes.join(" ")}`);
         scheduler.schedule(process, random.int(0, 2), `answer ${name}`, () => {
           if ("error" in answer) reject(answer.error);
@@ -120,7 +120,7 @@ function statementName(text: string): string {
   return name;
 }
 
-/** Whom the items of a door are about. */
+/** Whom the items of a statement are about. */
 function subjectsOf([items]: readonly unknown[]): string {
   if (typeof items !== "string" || !items.startsWith("[{")) return "";
   const named = (JSON.parse(items) as Readonly<Record<string, unknown>>[]).map(

@@ -98,7 +98,7 @@ describe("the database of the simulation", () => {
     expect(isAnswered).toBe(false);
   });
 
-  it("tells the kernel the time at which a statement runs, not the one at which it was asked", async () => {
+  it("passes the kernel the time at which a statement runs, not the one at which it was asked", async () => {
     const { world, scheduler, process, runUntil } = fixture(["store.slow"]);
     const client = process("client");
     const late: boolean[] = [];
@@ -122,7 +122,7 @@ describe("the bus of the simulation", () => {
     });
   }
 
-  it("gives a message to one member, and again to somebody when it is not answered", async () => {
+  it("gives a message to one member, and again to some member when it is not answered", async () => {
     const { world, process, runUntil } = fixture([]);
     const broker = new SimBroker(world);
     const heard: string[] = [];
@@ -132,7 +132,7 @@ describe("the bus of the simulation", () => {
     expect(heard).toEqual(["a1", "a2", "a3"]);
   });
 
-  it("keeps what nobody is there to hear, unless it is wiped", async () => {
+  it("keeps messages without a receiver, unless it is wiped", async () => {
     for (const isWiped of [false, true]) {
       const { world, process, runUntil } = fixture([]);
       const broker = new SimBroker(world);

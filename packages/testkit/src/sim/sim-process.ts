@@ -1,12 +1,12 @@
 // A logical process: code that shares nothing with the others but the database and the bus, and that can die at any await.
 //
 //   P1. Killed, its code is abandoned where it waits: no answer, timer or delivery reaches it any more, and nothing that
-//       it sends reaches anybody.
+//       it sends reaches another process.
 //   P2. Paused, everything that reaches it waits; the world moves on. Then it goes on as if nothing had happened: a zombie.
-//       Where the whole machine slept, its own clock has not moved either, and nothing in it can tell.
+//       Where the whole machine slept, its own clock has not moved either, and nothing in it can notice.
 //   P3. Its clock runs faster or slower than the world's. The database's time is the database's (ports.ts, P3).
 //   P4. What a process looks at every second may be looked at more seldom: nothing may depend on a look that comes in time,
-//       and most of what happens in a run would be looks in vain.
+//       and most of what happens in a run would be looks that find nothing.
 
 import type { Clock } from "@tessera/kernel/ports";
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";

@@ -99,7 +99,7 @@ function expected({ keyword, schema }: SchemaIssue, params: Readonly<Record<stri
   }
 }
 
-/** Types of the alternatives where each is told by one, else only that there are some. */
+/** Types of the alternatives where each is given by one, else only that there are some. */
 function alternatives(schema: unknown): string {
   const branches = Array.isArray(schema) ? (schema as readonly (JsonValue | undefined)[]) : [];
   const types = branches.map((branch) => (branch as { readonly type?: unknown } | null)?.type);

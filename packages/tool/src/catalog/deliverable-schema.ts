@@ -1,4 +1,4 @@
-// The schema of what a turn is to deliver: what the model is told, and the check of what came.
+// The schema of what a turn is to deliver: what the model reads, and the check of what came.
 //
 //   D1. Given in the forms of a tool's parameters, and stored as they are: plain JSON Schema 2020-12 for an object.
 //   D2. A Standard Schema's own check decides and may transform; a JSON Schema's is the argument gate's.

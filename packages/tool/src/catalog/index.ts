@@ -5,7 +5,7 @@
 //   The model has answered  planCalls → drafts for the kernel, refusals for the model
 //   An executor has a call  completeArguments, with the values of its environment → the handler's input
 //
-// Nothing here runs a tool, reads the environment or talks to anybody.
+// Nothing here runs a tool, reads the environment or opens a connection.
 
 export { checkEnvName, isEnvAllowed, isEnvName } from "../env-name.ts";
 export { toCurrentDialect } from "../schema/dialect.ts";

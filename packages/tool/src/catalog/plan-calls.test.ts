@@ -197,7 +197,7 @@ describe("a refusal", () => {
     expect(planOne("gone", {}).refusal?.error?.message).toHaveLength(30);
   });
 
-  it("tells the model what to correct", () => {
+  it("says to the model what to correct", () => {
     const { refusal } = planOne("here", { p: 1 });
     expect(refusal?.error).toEqual({
       code: "bad_request",
@@ -230,7 +230,7 @@ describe("call ids", () => {
   });
 });
 
-it("of 200 calls the first 64 run and the rest are told so", () => {
+it("of 200 calls the first 64 run and the rest are answered so", () => {
   const planned = plan(Array.from({ length: 200 }, () => ({ name: "here", arguments: { q: "x" } })));
   expect(planned.slice(0, CALLS_PER_STEP_MAX).map(refusalOf)).toEqual(Array(CALLS_PER_STEP_MAX).fill("accepted"));
   expect(planned.slice(CALLS_PER_STEP_MAX).map(refusalOf)).toEqual(

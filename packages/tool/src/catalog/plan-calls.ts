@@ -2,7 +2,7 @@
 //
 //   C1. Every request gets a draft that can be committed, also a refused one: the model's message names the call, so the
 //       call exists and has a result. A refused draft is local, runs nothing and is settled at once with its refusal.
-//   C2. Order of the checks: offered by this step? → arguments → does anybody here run it?
+//   C2. Order of the checks: offered by this step? → arguments → does a host here run it?
 //       (docs/protocol/tool-api.md#order-of-the-checks)
 //   C3. Arguments are read, never repaired: text that is not JSON, or JSON inside a JSON string, is refused.
 //   C4. A call id is the model's where it is legal and new, else ours.

@@ -1,7 +1,7 @@
 // The tools of a project as its registry in the store has them now, kept between calls.
 //
 //   P1. The store decides what exists; a version that did not change since the last look is not read or checked again.
-//   P2. A definition that this build cannot use is left out and told once; it does not hide the others. Schemas are compiled
+//   P2. A definition that this build cannot use is left out and reported once; it does not hide the others. Schemas are compiled
 //       by the first call (argument-plan.ts, L3): a project may have hundreds of tools.
 
 import type { ToolDefinition } from "../definition.ts";

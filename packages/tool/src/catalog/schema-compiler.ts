@@ -1,4 +1,4 @@
-// ajv, set up for schemas that strangers wrote. Only schemas that `walkSchemas` accepted come here: their size, height
+// ajv, set up for untrusted schemas. Only schemas that `walkSchemas` accepted come here: their size, height
 // and patterns are bounded, so compiling them is, too, and needs no process of its own.
 //
 //   S1. No code of a schema's author runs: patterns are RE2's, `$data` is off, formats are notes.

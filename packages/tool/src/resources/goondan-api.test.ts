@@ -130,7 +130,7 @@ describe("spec.openapi is refused for", () => {
     ],
     ["a base that is a path", api(`${LEAST}\nbaseUrl: /v1`), "invalid 9:14 /spec/openapi/baseUrl"],
     ["a base off the hosts", api(`${LEAST}\nbaseUrl: https://evil.example`), "invalid 9:14 /spec/openapi/baseUrl"],
-    ["a key that nobody knows", api(`${LEAST}\noperation: [a]`), "invalid 9:5 /spec/openapi/operation"],
+    ["an unknown key", api(`${LEAST}\noperation: [a]`), "invalid 9:5 /spec/openapi/operation"],
     ["code beside it", api(LEAST, "entry: ./a.ts"), "invalid 9:10 /spec/entry"],
     ["exports beside it", api(LEAST, "exports: [{ name: a }]"), "invalid 9:12 /spec/exports"],
     ["a placement of code", api(LEAST, "placement: isolated"), "invalid 9:14 /spec/placement"],

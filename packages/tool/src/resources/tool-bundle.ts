@@ -5,7 +5,7 @@
 //   B2. A name is unique among the resources of its kind, across all files.
 //   B3. A document that does not say that it is a resource is not ours and is passed over.
 //   B4. A resource with a mistake is named all the same, even one in a file that is no YAML: what refers to it has no
-//       mistake, and what has nearly its name can be told so.
+//       mistake, and what has nearly its name can be reported so.
 
 import { isJsonObject, TesseraError } from "@tessera/protocol";
 import { type IgnoredKey, startReading } from "./document-reading.ts";
@@ -99,7 +99,7 @@ function headsOf({ file, value, locate }: YamlDocument): UnreadResource[] {
   return typeof name === "string" ? [{ kind: value.kind, name, file, line: locate("").line }] : [];
 }
 
-/** B4: as far as it can be told from lines. */
+/** B4: as far as lines show it. */
 function headsInText({ path, text }: BundleFile): UnreadResource[] {
   const lines = (typeof text === "string" ? text : new TextDecoder().decode(text)).split("\n", LINES_MAX);
   const heads: UnreadResource[] = [];

@@ -73,7 +73,7 @@ describe("a CommonGround tool", () => {
     ]);
   });
 
-  it("keeps keys that nobody knows out of the definition and names them", () => {
+  it("keeps unknown keys out of the definition and names them", () => {
     const { ignored } = parseToolUpload(tool("version: 3\nafter_executon: terminate\n"), OPTIONS);
     expect(ignored).toEqual([
       { file: "t.yaml", pointer: "/version", line: 4, column: 1 },
@@ -81,7 +81,7 @@ describe("a CommonGround tool", () => {
     ]);
   });
 
-  it("tells everything that is wrong at once, each with its place", () => {
+  it("reports everything that is wrong at once, each with its place", () => {
     const text =
       "tool_name: fork_join\nafter_execution: yes\nparameters: {type: string}\noptions: {effect: often, timeoutMs: 10s}\n";
     expect(mistakesIn(text).map(shortOf)).toEqual([
@@ -232,7 +232,7 @@ it("newlines, tabs and scripts that read from right to left are fine in a descri
   expect(parseToolUpload(text, OPTIONS).definitions[0]?.description).toBe("a\n\tb שלום مرحبا 👍 é");
 });
 
-it("tens of thousands of keys that nobody knows are each named, and soon", () => {
+it("tens of thousands of unknown keys are each named, and soon", () => {
   const keys = Array.from({ length: 20_000 }, (_, n) => `${n.toString(36)}_: 0`).join("\n");
   const text = `tool_name: t\ntarget_subject: cg.v1r4.{project_id}.{channel_id}.cmd.tool.a.b\nafter_execution: suspend\n${keys}\n`;
   const startedAt = performance.now();

@@ -112,7 +112,7 @@ function finished(run: HandlerRun, output: unknown): ExecutedCall {
   }
 }
 
-/** The model is told `E_TOOL`; the card keeps the code that says what to do about it (size, depth, or not JSON at all). */
+/** The model sees `E_TOOL`; the card keeps the code that says what to do about it (size, depth, or not JSON at all). */
 function refusedOutput(run: HandlerRun, refusal: unknown, output: unknown): ExecutedCall {
   const { code, message, details } = TesseraError.is(refusal)
     ? refusal

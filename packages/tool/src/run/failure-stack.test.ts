@@ -15,7 +15,7 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 let files = 0;
 const load = createRequire(import.meta.url);
 
-/** What a module of somebody's throws, loaded by Node from a file of its own. */
+/** What a foreign module throws, loaded by Node from a file of its own. */
 async function thrownBy(source: string, name = `tool-${files++}.mjs`): Promise<unknown> {
   const file = join(root, name);
   await mkdir(dirname(file), { recursive: true });
@@ -78,7 +78,7 @@ describe("the stack of an error", () => {
     expect(placeOf(error)).toBeNull();
   });
 
-  it("tells its causes one after the other, and each once, also where they are a circle", async () => {
+  it("reports its causes one after the other, and each once, also where they are a circle", async () => {
     const thrown = await thrownBy(
       `export function run() {
          const first = new Error("connect ECONNREFUSED");
@@ -93,7 +93,7 @@ describe("the stack of an error", () => {
     expect(text).toContain("caused by: Error: connect ECONNREFUSED");
   });
 
-  it("tells the errors of an AggregateError, and their own causes", async () => {
+  it("reports the errors of an AggregateError, and their own causes", async () => {
     const thrown = await thrownBy(
       `export const run = () => Promise.any([
          Promise.reject(new RangeError("one", { cause: "a text" })),

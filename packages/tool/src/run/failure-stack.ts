@@ -102,7 +102,7 @@ function reasonsOf(thrown: unknown): (readonly [unknown, string])[] {
   ];
 }
 
-/** V8 wrote name and message when the error was made; a class sets its name after that, and anybody may change both. */
+/** V8 wrote name and message when the error was made; a class sets its name after that, and any code may change both. */
 function headOf(thrown: unknown, head: string): string {
   const given = read(thrown, "name");
   const name = typeof given === "string" && given !== "" ? given : "Error";

@@ -1,7 +1,7 @@
 // Code of others that runs in this process: inline tools, extensions, modules of a bundle, clients of models.
 //
 //   F1. The code that runs it says whose it is. What it leaves behind (a promise that is not awaited, a throw in a timer or
-//       a listener) keeps the async context it was made in, and so can be told as that code's.
+//       a listener) keeps the async context it was made in, and so can be reported as that code's.
 //   F2. What it calls of ours runs outside of its context again, so that a mistake of ours is not taken for one of its. The
 //       promise it is given belongs to it: if it drops that promise, the rejection is its own.
 //   F3. Nothing is listened to here. Where the process is Tessera's, runtime's stray-failures.ts does that.

@@ -1,9 +1,9 @@
 // A call that runs where its turn is worked on: no command, no claim of its own. The worker's lease stands for the call's.
 //
-//   L1. The invocation is what `open_call` would have handed out, idempotency key included, so that the handler cannot tell
-//       the placements apart.
-//   L2. A retryable failure is repeated here, with the same back-off and the same deadline as the kernel's, because nobody
-//       else will; a run that is no longer wanted is not waited for.
+//   L1. The invocation is what `open_call` would have handed out, idempotency key included, so that the handler cannot
+//       distinguish the placements.
+//   L2. A retryable failure is repeated here, with the same back-off and the same deadline as the kernel's, because nothing
+//       else does; a run that is no longer wanted is not waited for.
 //   L3. A further attempt begins only when the kernel has written it down: a worker that was given up without knowing it
 //       begins none, and no two runs of a call have the same number.
 

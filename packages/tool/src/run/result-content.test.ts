@@ -37,7 +37,7 @@ describe("the card of an answer", () => {
     expect(toResultContent(steering, options)).toMatchObject({ status: "success", after_execution: "terminate" });
   });
 
-  it("fails when the output steers to where nobody can go", () => {
+  it("fails when the output asks for an unknown after_execution", () => {
     const content = toResultContent(ok({ a: 1, __cg_control: { after_execution: "loop" } }), options);
     expect(stored(content)).toMatchObject({
       status: "failed",
@@ -100,7 +100,7 @@ describe("the card of a run without an answer", () => {
     });
   });
 
-  it("says that nobody knows", () => {
+  it("says that the outcome is unknown", () => {
     expect(stored(unknownOutcomeContent({ ...options, reason: "executor_lost" }))).toMatchObject({
       status: "failed",
       error: { code: "outcome_unknown", detail: { reason: "executor_lost" } },

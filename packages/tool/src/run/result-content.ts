@@ -3,7 +3,7 @@
 //
 //   C1. Never throws, and the kernel accepts what comes out (`validateToolResultContent`).
 //   C2. A run that may have taken effect and may not be repeated (`once`) ends `outcome_unknown`, never as a plain failure
-//       that somebody would try again (docs/design.md#effects).
+//       that would be tried again (docs/design.md#effects).
 //   C3. The result of a failure is its error once more, in the flat form that models read; a refused output leaves null.
 
 import {

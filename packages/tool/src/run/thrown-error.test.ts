@@ -64,7 +64,7 @@ describe("a handler that throws", () => {
     expect(JSON.stringify(content)).not.toMatch(/test\.ts/); // no stack
   });
 
-  it("tells the model its code, suggestion and link", async () => {
+  it("shows the model its code, suggestion and link", async () => {
     const result = await throwing(
       new ToolError("no such city", { code: "E_CITY", suggestion: "use English", helpUrl: "https://e.com/c" }),
     );
@@ -146,7 +146,7 @@ describe("a handler that throws", () => {
     expect(contentOf(result).error?.code).toBe("internal_error");
   });
 
-  it("before it awaits, after, or in its parse, is told alike", async () => {
+  it("before it awaits, after, or in its parse, is reported alike", async () => {
     const rejected = await runHandler({ handler: () => Promise.reject(new Error("boom")) });
     const parse = () => {
       throw new Error("boom");

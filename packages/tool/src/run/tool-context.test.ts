@@ -137,7 +137,7 @@ describe("progress", () => {
     const failing = buildToolContext(invocationForTest(), {
       ...parts,
       progress: () => {
-        throw new Error("nobody listens");
+        throw new Error("no listener");
       },
     });
     expect(() => failing.progress({})).not.toThrow();

@@ -81,7 +81,7 @@ describe("message-compaction", () => {
   });
 });
 
-it("context-message tells once where the agent is, and does not repeat its prompt", async () => {
+it("context-message says once where the agent is, and does not repeat its prompt", async () => {
   await open({
     ...uses("context-message", { includeSwarmCatalog: true, includeRouteSummary: true }),
     swarm: { name: "crew", entry_agent: "planner", agents: ["worker", "planner"] },
@@ -96,7 +96,7 @@ it("context-message tells once where the agent is, and does not repeat its promp
   expect(sent()[1]).toEqual(["one", context, expect.stringContaining("answer to"), "two"]);
 });
 
-it("context-message tells what arrived and who called", async () => {
+it("context-message says what arrived and who called", async () => {
   await open(
     uses("context-message", { includeInboundContext: true, includeCallContext: true, includeRouteSummary: true }),
   );

@@ -1,6 +1,6 @@
 // context-message: tells the model where it is: its swarm, what arrived, who called it.
 //
-//   C1. The same context is told once in a conversation, however many turns it has.
+//   C1. The same context is given once in a conversation, however many turns it has.
 //   C2. The system prompt is sent to the model in any case, so `includeAgentPrompt` repeats nothing; it is taken so that a bundle
 //       written for Goondan loads.
 

@@ -1,18 +1,18 @@
-// What a plain door answers and writes is what the full door of its name would have (26_plain_calls.sql, P1). The plain doors
-// copy the conditions of the full ones; here each condition is broken alone, and both doors are asked, each in a transaction
-// that is rolled back.
+// What a plain function answers and writes is what the full function of its name would have (26_plain_calls.sql, P1). The
+// plain functions copy the conditions of the full ones; here each condition is broken alone, and both functions are asked,
+// each in a transaction that is rolled back.
 //
-//   D1. The item that breaks nothing is served without the full door: with that one away it is accepted all the same. So the
-//       cases are one step away from what the plain door takes, and are not left over for another reason.
-//   D2. Each case is asked alone and behind a good item: the doors judge a batch by its first.
+//   D1. The item that breaks nothing is served without the full function: with that one away it is accepted all the same. So
+//       the cases are one step away from what the plain function takes, and are not left over for another reason.
+//   D2. Each case is asked alone and behind a good item: the functions judge a batch by its first.
 //   D3. Compared are the answers and every row that was written, but for what is random in them.
-//   D4. A plain door may wait for the disk where the full one would not, never the other way round.
+//   D4. A plain function may wait for the disk where the full one would not, never the other way round.
 
 import { describe, expect, it } from "vitest";
 import { DatabaseError, type Row, type Statements } from "../src/index.ts";
 import { PROJECT, type Started, SUBJECT, type Suspended, useFixture } from "./fixture.ts";
 
-const fx = useFixture({ checkSafety: false }); // cases set columns by hand
+const fx = useFixture({ checkSafety: false }); // cases set columns directly
 
 type Item = Readonly<Record<string, unknown>>;
 /** Set by the kernel and different each time, or counted by a sequence. */
@@ -52,13 +52,13 @@ function plain(value: unknown, known: string): unknown {
   return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-/** What a door does with these items, in a transaction that is undone. */
-async function seen(door: string, items: readonly Item[], without?: string): Promise<Seen & { isAsync: boolean }> {
+/** What a statement does with these items, in a transaction that is undone. */
+async function seen(statement: string, items: readonly Item[], without?: string): Promise<Seen & { isAsync: boolean }> {
   let all: (Seen & { isAsync: boolean }) | null = null;
   const known = JSON.stringify(items);
   const ask = async (tx: Statements) => {
     if (without !== undefined) await tx.query(`drop function l0.${without}`);
-    const rows = await tx.query<{ answer: unknown }>(door, [known, fx.clock.databaseTime().toISOString()]);
+    const rows = await tx.query<{ answer: unknown }>(statement, [known, fx.clock.databaseTime().toISOString()]);
     const parts = WRITTEN.map(
       (table) => `select '${table}' as name, to_jsonb(t) as row from ${table} t
       where t.xmin::text = (pg_current_xact_id()::text::bigint % 4294967296)::text`,
@@ -78,19 +78,19 @@ async function seen(door: string, items: readonly Item[], without?: string): Pro
   return all as unknown as Seen & { isAsync: boolean };
 }
 
-interface Door {
+interface PlainFunction {
   readonly name: string;
   readonly plain: string;
   readonly full: string;
-  /** The full door, as `drop function` names it. */
+  /** The full function, as `drop function` names it. */
   readonly fullFunction: string;
-  /** An item that the plain door takes. */
+  /** An item that the plain function takes. */
   readonly good: () => Promise<Item>;
   /** What is asked instead; `accepted` where nothing is refused. */
   readonly cases: Readonly<Record<string, () => Promise<readonly Item[]>>>;
 }
 
-const doorOf = (fn: string) => `select l0.${fn}($1::jsonb, $2::timestamptz) as answer`;
+const statementOf = (fn: string) => `select l0.${fn}($1::jsonb, $2::timestamptz) as answer`;
 
 const changed =
   (good: () => Promise<Item>, change: Item | ((item: Item) => Item | Promise<Item>)) =>
@@ -153,7 +153,7 @@ async function dispatched(): Promise<Started> {
   return { project_id: PROJECT, agent_id, agent_turn_id, turn_epoch: 1, output_box_id: "", worker_id: "" };
 }
 
-const suspendCases = (local: boolean): Door["cases"] => {
+const suspendCases = (local: boolean): PlainFunction["cases"] => {
   const good = async () => stepItem(await fx.started(), [draft(local)]);
   return {
     "an earlier epoch": changed(good, (item) => ({ ...item, turn_epoch: Number(item.turn_epoch) - 1 })),
@@ -164,7 +164,7 @@ const suspendCases = (local: boolean): Door["cases"] => {
     "no calls": changed(good, { calls: [] }),
     "several calls": changed(good, () => good().then((item) => ({ ...item, calls: [draft(local), draft(local)] }))),
     "a call that runs elsewhere, or not": changed(good, (item) => ({ ...item, calls: [draft(!local)] })),
-    "a turn that nobody has taken": async () => [stepItem(await dispatched(), [draft(local)])],
+    "a turn that no worker has taken": async () => [stepItem(await dispatched(), [draft(local)])],
     "a step that is there": async () => {
       const turn = await fx.suspend(await fx.started(), [{ local }]);
       return [{ ...stepItem(turn, [draft(local)]), step_id: turn.step_id }];
@@ -205,7 +205,7 @@ async function ticketOf(call: unknown, attempt: number): Promise<string> {
 /** Opened by login_1 as e1 under claim_1. */
 async function claimed(more: Item = {}): Promise<Item> {
   const item = await opening();
-  await fx.query(doorOf("open_call_at"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
+  await fx.query(statementOf("open_call_at"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
   return { ...item, ...more };
 }
 
@@ -224,7 +224,7 @@ async function reporting(drafts: readonly Item[] = [{}]): Promise<Item> {
 const BIG = "x".repeat(1_100_000);
 const RETRY = { status: "failed", error: { code: "x", message: "", source: "tool", retryable: true } };
 
-/** One worker for all items: a process is one, and the door looks once for a batch. */
+/** One worker for all items: a process is one, and the function looks once for a batch. */
 let shared: string | null = null;
 
 async function resuming(drafts: readonly Item[] = [{}], reports = drafts.length, worker?: string): Promise<Item> {
@@ -288,31 +288,31 @@ async function inProject(status: string): Promise<Item> {
   return { project_id, agent_id };
 }
 
-// ---------------------------------------------------------------- the doors
+// ---------------------------------------------------------------- the functions
 
 const suspendGood = (local: boolean) => async () => stepItem(await fx.started(), [draft(local)]);
 
-const DOORS: readonly Door[] = [
+const FUNCTIONS: readonly PlainFunction[] = [
   {
     name: "suspend_plainly",
-    plain: doorOf("suspend_plainly"),
-    full: doorOf("suspend_on_calls"),
+    plain: statementOf("suspend_plainly"),
+    full: statementOf("suspend_on_calls"),
     fullFunction: "suspend_on_calls(jsonb, timestamptz)",
     good: suspendGood(false),
     cases: suspendCases(false),
   },
   {
     name: "suspend_locally",
-    plain: doorOf("suspend_locally"),
-    full: doorOf("suspend_on_calls"),
+    plain: statementOf("suspend_locally"),
+    full: statementOf("suspend_on_calls"),
     fullFunction: "suspend_on_calls(jsonb, timestamptz)",
     good: suspendGood(true),
     cases: suspendCases(true),
   },
   {
     name: "open_plainly",
-    plain: doorOf("open_plainly"),
-    full: doorOf("open_call_at"),
+    plain: statementOf("open_plainly"),
+    full: statementOf("open_call_at"),
     fullFunction: "open_call_at(jsonb, timestamptz, boolean)",
     good: opening,
     cases: {
@@ -374,7 +374,7 @@ const DOORS: readonly Door[] = [
         await set("state.calls set deadline_at = $2 where tool_call_id = $1", item.tool_call_id, past);
         return item;
       }),
-      "a call that is settled and that nobody had": changed(opening, async (item) => {
+      "a call that is settled and that no executor had": changed(opening, async (item) => {
         await set(
           "state.calls set wait_status = 'received', settled_by = 'deadline' where tool_call_id = $1",
           item.tool_call_id,
@@ -394,8 +394,8 @@ const DOORS: readonly Door[] = [
   },
   {
     name: "report_plainly",
-    plain: doorOf("report_plainly"),
-    full: doorOf("report_at"),
+    plain: statementOf("report_plainly"),
+    full: statementOf("report_at"),
     fullFunction: "report_at(jsonb, timestamptz)",
     good: reporting,
     cases: {
@@ -462,7 +462,7 @@ const DOORS: readonly Door[] = [
       "a success with a stack": changed(reporting, { stack: "Error: x" }),
       "a failure to be tried again": changed(reporting, { content: RETRY }),
       "a call that was reported": changed(reporting, async (item) => {
-        await fx.query(doorOf("report_at"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
+        await fx.query(statementOf("report_at"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
         return item;
       }),
       "a call that was settled by its deadline": changed(reporting, async (item) => {
@@ -487,8 +487,8 @@ const DOORS: readonly Door[] = [
   },
   {
     name: "resume_plainly",
-    plain: doorOf("resume_plainly"),
-    full: doorOf("resume"),
+    plain: statementOf("resume_plainly"),
+    full: statementOf("resume"),
     fullFunction: "resume(jsonb, timestamptz)",
     good: () => resuming(),
     cases: {
@@ -514,7 +514,9 @@ const DOORS: readonly Door[] = [
       "a call that waits": async () => [await resuming([{}], 0)],
       "several calls, one of which waits": async () => [await resuming([{}, {}], 1)],
       "several calls": async () => [await resuming([{}, {}])],
-      "a turn that nobody has taken": async () => [{ ...(await resuming()), agent_id: (await dispatched()).agent_id }],
+      "a turn that no worker has taken": async () => [
+        { ...(await resuming()), agent_id: (await dispatched()).agent_id },
+      ],
       "an agent at rest": async () => [{ ...(await resuming()), agent_id: await fx.newAgent() }],
       "a turn that is at work": async () => [{ ...(await resuming()), agent_id: (await fx.started()).agent_id }],
       "a turn at work whose open call was settled for it": async () => {
@@ -531,8 +533,8 @@ const DOORS: readonly Door[] = [
   },
   {
     name: "finish_plainly",
-    plain: doorOf("finish_plainly"),
-    full: doorOf("finish_turn"),
+    plain: statementOf("finish_plainly"),
+    full: statementOf("finish_turn"),
     fullFunction: "finish_turn(jsonb, timestamptz)",
     good: finishing,
     cases: {
@@ -540,7 +542,7 @@ const DOORS: readonly Door[] = [
       "a later epoch": changed(finishing, { turn_epoch: 9 }),
       "another turn": changed(finishing, { agent_turn_id: "turn_other" }),
       "another project": changed(finishing, { project_id: OTHER }),
-      "a turn that nobody has taken": async () => [await finishing(await dispatched())],
+      "a turn that no worker has taken": async () => [await finishing(await dispatched())],
       "a turn that waits": async () => [await finishing(await fx.suspended([{}]))],
       "a turn with an open call that runs here": async () => [
         await finishing(await fx.suspend(await fx.started(), [{ local: true }])),
@@ -594,8 +596,8 @@ const DOORS: readonly Door[] = [
   },
   {
     name: "apply_plainly",
-    plain: doorOf("apply_plainly"),
-    full: doorOf("apply_results"),
+    plain: statementOf("apply_plainly"),
+    full: statementOf("apply_results"),
     fullFunction: "apply_results(jsonb, timestamptz)",
     good: applying,
     cases: {
@@ -623,7 +625,7 @@ const DOORS: readonly Door[] = [
         return item;
       }),
       "a step that was applied": changed(applying, async (item) => {
-        await fx.query(doorOf("apply_results"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
+        await fx.query(statementOf("apply_results"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
         return item;
       }),
       "a tool that ends the turn": async () => [await applying([{ after_execution: "terminate" }])],
@@ -645,8 +647,8 @@ const DOORS: readonly Door[] = [
   },
   {
     name: "enqueue_plainly",
-    plain: doorOf("enqueue_plainly"),
-    full: doorOf("enqueue_turn"),
+    plain: statementOf("enqueue_plainly"),
+    full: statementOf("enqueue_turn"),
     fullFunction: "enqueue_turn(jsonb, timestamptz)",
     good: asking,
     cases: {
@@ -689,7 +691,7 @@ const DOORS: readonly Door[] = [
       })),
       "a context that is not there": changed(asking, { context_box_id: "box_none" }),
       "a turn that is there": changed(asking, async (item) => {
-        await fx.query(doorOf("enqueue_turn"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
+        await fx.query(statementOf("enqueue_turn"), [JSON.stringify([item]), fx.clock.databaseTime().toISOString()]);
         await set("state.agent_state_head set status = 'idle' where agent_id = $1", item.agent_id);
         return item;
       }),
@@ -747,7 +749,7 @@ const DOORS: readonly Door[] = [
       "a parent with a parent": changed(asking, async (item) => {
         const first = await fx.started();
         const second = await asking({ parent_agent_turn_id: first.agent_turn_id });
-        await fx.query(doorOf("enqueue_turn"), [JSON.stringify([second]), fx.clock.databaseTime().toISOString()]);
+        await fx.query(statementOf("enqueue_turn"), [JSON.stringify([second]), fx.clock.databaseTime().toISOString()]);
         return { ...item, parent_agent_turn_id: second.agent_turn_id };
       }),
       "one turn for two agents": async () => {
@@ -800,21 +802,21 @@ async function taskOf(agent_turn_id: string, status: string): Promise<void> {
     expect(await fx.kernel.moveBatchTask({ ...named, move: "settle", status })).toMatchObject({ outcome: "accepted" });
 }
 
-for (const door of DOORS)
-  describe(`l0.${door.name} answers and writes what the full door would have`, () => {
+for (const each of FUNCTIONS)
+  describe(`l0.${each.name} answers and writes what the full function would have`, () => {
     it("without it, where nothing is out of the ordinary", async () => {
-      const { answers } = await seen(door.plain, [await door.good(), await door.good()], door.fullFunction);
+      const { answers } = await seen(each.plain, [await each.good(), await each.good()], each.fullFunction);
       expect(answers).toMatchObject([{ outcome: "accepted" }, { outcome: "accepted" }]); // D1
     });
 
-    it.each(Object.entries({ ...door.cases, "nothing out of the ordinary": async () => [await door.good()] }))(
+    it.each(Object.entries({ ...each.cases, "nothing out of the ordinary": async () => [await each.good()] }))(
       "for %s",
       async (_, prepare) => {
         const items = await prepare();
-        for (const batch of [items, [await door.good(), ...items]]) {
-          const [full, mine] = [await seen(door.full, batch), await seen(door.plain, batch)];
+        for (const batch of [items, [await each.good(), ...items]]) {
+          const [full, mine] = [await seen(each.full, batch), await seen(each.plain, batch)];
           expect({ answers: mine.answers, rows: mine.rows }).toEqual({ answers: full.answers, rows: full.rows });
-          expect(mine.isAsync && !full.isAsync, "a claim that may be lost only where the full door lets it").toBe(
+          expect(mine.isAsync && !full.isAsync, "a claim that may be lost only where the full function lets it").toBe(
             false,
           );
         }
