@@ -17,7 +17,7 @@ parameters: {type: object, properties: {text: {type: string}}}
 `;
 const PROFILE = "name: planner\nworker_target: workers\nllm_config: {model: openai/x}\n";
 
-export interface ApiWorld {
+export interface ApiDeps {
   readonly params: Readonly<Record<string, string>>;
   /** By operation, where it differs from `params` (T1). */
   readonly ownParams: Readonly<Record<string, Readonly<Record<string, string>>>>;
@@ -41,7 +41,7 @@ export function agentsOf(fx: ManagementFixture): Agents {
   };
 }
 
-export async function makeApiWorld(fx: ManagementFixture): Promise<ApiWorld> {
+export async function makeApiWorld(fx: ManagementFixture): Promise<ApiDeps> {
   for (const tool_name of ["echo__run", "echo__spare"]) {
     const target_subject = "cg.v1r4.{project_id}.{channel_id}.cmd.tool.echo.run";
     await fx.kernel.putTool({ project_id: PROJECT, tool_name, target_subject, after_execution: "suspend" });
@@ -85,7 +85,7 @@ export interface ApiExample extends WireRequest {
   readonly json: unknown;
 }
 
-export function exampleOf(route: RouteSpec, world: ApiWorld, key: string): ApiExample {
+export function exampleOf(route: RouteSpec, world: ApiDeps, key: string): ApiExample {
   const params: Readonly<Record<string, string>> = { ...world.params, ...world.ownParams[route.id] };
   const path = route.path.replace(/\/:([a-z]+)/g, (_, name: string) => `/${params[name] ?? "x"}`).replace("::", ":");
   const json = route.body === "json" ? bodyOf(route, params) : undefined;

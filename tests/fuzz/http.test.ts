@@ -8,7 +8,7 @@ import { waitFor } from "@tessera/testkit";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect } from "vitest";
 import { ManagementFixture } from "../../packages/server/test/management-fixture.ts";
-import { type ApiExample, type ApiWorld, agentsOf, exampleOf, makeApiWorld } from "./api-traffic.ts";
+import { type ApiDeps, type ApiExample, agentsOf, exampleOf, makeApiWorld } from "./api-traffic.ts";
 import { damagedBytes, damagedText } from "./damaged-text.ts";
 import { damagedJsonText } from "./damaged-values.ts";
 import { ANSWER_MS_MAX, fuzzSuite } from "./fuzz-run.ts";
@@ -19,7 +19,7 @@ import { exchange, requestBytes, type WireAnswer, type WireRequest } from "./wir
 const fuzz = fuzzSuite("http");
 const fx = new ManagementFixture();
 let server: Server;
-let world: ApiWorld;
+let world: ApiDeps;
 let port = 0;
 let rows = "";
 

@@ -6,7 +6,7 @@ import { streamEvents } from "./event-stream.ts";
 import type { CallOptions, OperationSpec } from "./operation-spec.ts";
 import { OPERATIONS } from "./operations.gen.ts";
 import { type CallArguments, prepareRequest } from "./request.ts";
-import { type SendWorld, send } from "./send.ts";
+import { type SendDeps, send } from "./send.ts";
 import { type Timers, webTimers } from "./timers.ts";
 import { waitForTurn } from "./wait-for-turn.ts";
 import { timeoutFor } from "./waiting-time.ts";
@@ -57,7 +57,7 @@ export function createClient(options: ClientOptions): Client {
   return { ...methods, waitForTurn: (wait) => waitForTurn(methods, world.timers, wait) };
 }
 
-export function openWorld(options: ClientOptions): SendWorld {
+export function openWorld(options: ClientOptions): SendDeps {
   const { retries = RETRIES, timeoutMs = TIMEOUT_MS, timers = webTimers } = options;
   // Called as a plain function: a browser's fetch refuses to be called as a method of something else.
   const { fetch = (...call: Parameters<typeof globalThis.fetch>) => globalThis.fetch(...call) } = options;
@@ -70,7 +70,7 @@ export function openWorld(options: ClientOptions): SendWorld {
 }
 
 export function createMethods(
-  world: SendWorld,
+  world: SendDeps,
   table: Readonly<Record<string, OperationSpec>>,
 ): Readonly<Record<string, (call?: CallArguments) => unknown>> {
   return Object.fromEntries(
@@ -81,7 +81,7 @@ export function createMethods(
   );
 }
 
-function callMethod(world: SendWorld, id: string, spec: OperationSpec) {
+function callMethod(world: SendDeps, id: string, spec: OperationSpec) {
   return async (call: CallArguments = {}): Promise<unknown> => {
     const timeoutMs = timeoutFor(id, call, world.timeoutMs);
     return await send({ ...world, timeoutMs }, spec, prepareRequest(id, spec, call), call as CallOptions);
@@ -89,7 +89,7 @@ function callMethod(world: SendWorld, id: string, spec: OperationSpec) {
 }
 
 /** `after` is where the first connection begins; the next ones go on by Last-Event-ID. */
-function streamMethod(world: SendWorld, id: string, spec: OperationSpec) {
+function streamMethod(world: SendDeps, id: string, spec: OperationSpec) {
   return (call: CallArguments = {}): AsyncIterable<unknown> => {
     const { signal, onOpen, onReconnect, ...args } = call;
     const { after: _, ...rest } = args;

@@ -9,7 +9,7 @@ import { ApiError, errorOfAnswer } from "./api-error.ts";
 import { describe, exchange, unreachable } from "./connection.ts";
 import { SHAPES } from "./operations.gen.ts";
 import type { PreparedRequest } from "./request.ts";
-import type { SendWorld } from "./send.ts";
+import type { SendDeps } from "./send.ts";
 import { createSseParser, type SseEvent } from "./sse-parser.ts";
 import { backoffMs, pause, type Timers } from "./timers.ts";
 import { fromWire, type WireShape } from "./wire-form.ts";
@@ -49,7 +49,7 @@ export interface StreamRequests {
 }
 
 export async function* streamEvents<T>(
-  world: SendWorld,
+  world: SendDeps,
   { first, next, shape }: StreamRequests,
   options: StreamOptions,
 ): AsyncGenerator<StreamedEvent<T>, void, undefined> {

@@ -13,7 +13,7 @@ import type { PreparedRequest } from "./request.ts";
 import { backoffMs, pause, type Timers } from "./timers.ts";
 import { fromWire } from "./wire-form.ts";
 
-export interface SendWorld {
+export interface SendDeps {
   readonly connection: Connection;
   readonly timers: Timers;
   /** Besides the first try. */
@@ -25,7 +25,7 @@ const PAUSE_MS_MAX = 30_000;
 const BACKOFF = { firstMs: 200, maxMs: 5_000 };
 
 export async function send(
-  world: SendWorld,
+  world: SendDeps,
   spec: OperationSpec,
   request: PreparedRequest,
   options: CallOptions,

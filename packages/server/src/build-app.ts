@@ -30,7 +30,7 @@ const JSON_TYPE = "application/json";
 /** B4 */
 const PIECE_BYTES = 64 * 1024;
 
-export interface AppWorld {
+export interface AppDeps {
   readonly clock: Clock;
   readonly ids: Ids;
   readonly routes: readonly RouteSpec[];
@@ -58,7 +58,7 @@ declare module "fastify" {
   }
 }
 
-export function buildApp(world: AppWorld): FastifyInstance {
+export function buildApp(world: AppDeps): FastifyInstance {
   const { clock, ids, limits, hosts, access, closing, onWarning, addresses = createClientAddresses() } = world;
   const bytes = world.bytes ?? createBytesInFlight(clock, limits);
   const app = fastify({
@@ -193,7 +193,7 @@ export function buildApp(world: AppWorld): FastifyInstance {
   return app;
 }
 
-function register(app: FastifyInstance, spec: RouteSpec, { closing }: AppWorld): void {
+function register(app: FastifyInstance, spec: RouteSpec, { closing }: AppDeps): void {
   const allowed = new Set(Object.keys(spec.query ?? {}));
   app.route({
     method: spec.method,

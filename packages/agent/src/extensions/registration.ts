@@ -19,7 +19,7 @@ export interface Registration {
   readonly tools: ReadonlyMap<string, RegisteredTool>;
 }
 
-export interface RegistrationWorld {
+export interface RegistrationDeps {
   readonly events: ExtensionEvents;
   /** Of the turn that runs now; undefined outside of one. */
   readonly currentState: () => ExtensionState | undefined;
@@ -47,7 +47,7 @@ const ON_ERROR: readonly OnError[] = ["fail", "skip"];
 export async function registerExtension(
   module: ExtensionModule,
   config: JsonValue,
-  worker: RegistrationWorld,
+  worker: RegistrationDeps,
 ): Promise<Registration> {
   const { name } = module;
   const layers: Layer[] = [];

@@ -28,7 +28,7 @@ const LOCKED_TRIES_MAX = 4;
 const RETRY_FIRST_MS = 25;
 const UNIQUE_VIOLATION = "23505";
 
-export interface TransitionWorld {
+export interface TransitionDeps {
   readonly database: Database;
   readonly clock: Clock;
   readonly killPoints: KillPoints;
@@ -39,7 +39,7 @@ export type Transition<Item, Outcome> = (item: Item) => Promise<Outcome>;
 
 /** A function of l0 that takes batches. `keyOf` names the row that two items must not fight over inside one batch. */
 export function transition<Item, Outcome>(
-  world: TransitionWorld,
+  world: TransitionDeps,
   name: string,
   options: { keyOf?: (item: Item) => string; repeat?: (item: Item) => Item } = {},
 ): Transition<Item, Outcome> {
@@ -66,7 +66,7 @@ export function transition<Item, Outcome>(
 
 /** Runs one statement of l0 that takes no items. Once `stopping` is aborted, it is not tried again. */
 export async function runOnce<Answer>(
-  world: TransitionWorld,
+  world: TransitionDeps,
   name: string,
   values: readonly unknown[],
   stopping?: AbortSignal,

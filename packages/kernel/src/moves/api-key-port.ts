@@ -15,7 +15,7 @@ import {
   type ToolDelegationPolicy,
   toolDelegationMistake,
 } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { Ids } from "../ports.ts";
 import type { Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
@@ -87,7 +87,7 @@ interface Cached {
   readonly untilMs: number;
 }
 
-export function createApiKeyPort(world: TransitionWorld & { readonly ids: Ids }): ApiKeyPort {
+export function createApiKeyPort(world: TransitionDeps & { readonly ids: Ids }): ApiKeyPort {
   const put = transition<ApiKeyItem, WriteOutcome>(world, "put_api_keys", { keyOf: (item) => item.key_id });
   const cache = new Map<string, Cached>();
   const asking = new Map<string, Promise<ApiKeyIdentity | null>>();

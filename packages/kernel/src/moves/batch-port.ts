@@ -7,7 +7,7 @@ import {
   BATCH_DISPATCH_DELAY_MAX_MS,
   type ReadonlyJsonObject,
 } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
 import type { Ids } from "../ports.ts";
 import type { BatchEnd, BatchRequest, BatchTaskMove, Rejected, TurnRequest, Wake, WriteOutcome } from "./outcomes.ts";
@@ -80,7 +80,7 @@ export interface DueBatch {
   readonly tasks: readonly DueTask[];
 }
 
-export function createBatchPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): BatchPort {
+export function createBatchPort(world: TransitionDeps & { ids: Ids; announcer: Announcer }): BatchPort {
   const { ids, announcer } = world;
   const open = transition<BatchRequest, WriteOutcome>(world, "open_batch", { keyOf: (item) => item.tool_call_id });
   const move = transition<BatchTaskMove, WriteOutcome>(world, "move_batch_task", {

@@ -9,7 +9,7 @@ import {
   JSON_DEPTH_MAX,
   parseId,
 } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
 import type { Ids } from "../ports.ts";
 import type {
@@ -42,7 +42,7 @@ export interface ExecutorPort {
 
 const RESULT_GATE = { bytesMax: CARD_CONTENT_BYTES_MAX, depthMax: JSON_DEPTH_MAX + ENVELOPE_DEPTH_EXTRA };
 
-export function createExecutorPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): ExecutorPort {
+export function createExecutorPort(world: TransitionDeps & { ids: Ids; announcer: Announcer }): ExecutorPort {
   const open = transition<OpenRequest, OpenOutcome>(world, "open_call");
   const renew = transition<CallHold & { readonly lease_ms?: number }, RenewOutcome>(world, "renew_call");
   const putCard = transition<ResultCardRequest, ResultCardOutcome>(world, "put_result_card", {

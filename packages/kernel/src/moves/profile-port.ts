@@ -1,7 +1,7 @@
 // Profiles by name. The document itself is a `sys.profile` card in the box that the row names (migration 0006, P1).
 
 import { DESCRIPTION_BYTES_MAX, TesseraError } from "@tessera/protocol";
-import { type TransitionWorld, transition } from "../batching/transitions.ts";
+import { type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
@@ -35,7 +35,7 @@ type ProfileItem = ProfileExpectation & { readonly is_repeat?: true } & (
 const NAME_CHARS_MAX = 128;
 const TAGS_MAX = 64;
 
-export function createProfilePort(world: TransitionWorld): ProfilePort {
+export function createProfilePort(world: TransitionDeps): ProfilePort {
   const put = transition<ProfileItem, WriteOutcome>(world, "put_profiles", {
     keyOf: (item) => `${item.project_id}/${item.name}`,
     repeat: (item) => ({ ...item, is_repeat: true }),

@@ -5,7 +5,7 @@
 //   D2. A detail in the audit log is small: what happened, never what was sent.
 
 import { gateJson, type ReadonlyJsonObject, TesseraError } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds } from "./request-gate.ts";
 
@@ -54,7 +54,7 @@ const AUDIT_TEXT_CHARS_MAX = 256;
 type Repeatable<Item> = Item & { readonly is_repeat?: true };
 type DeletePiece = DeleteOutcome & { readonly next?: { readonly stage: number; readonly block: number } };
 
-export function createProjectPort(world: TransitionWorld): ProjectPort {
+export function createProjectPort(world: TransitionDeps): ProjectPort {
   const putProject = transition<Repeatable<ProjectRecord>, ProjectOutcome>(world, "put_projects", {
     keyOf: (item) => item.project_id,
     repeat: (item) => ({ ...item, is_repeat: true }),

@@ -2,7 +2,7 @@
 
 import { createHash } from "node:crypto";
 import type { ReadonlyJsonObject, ToolDefinition } from "@tessera/protocol";
-import { type TransitionWorld, transition } from "../batching/transitions.ts";
+import { type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { CardDraft, Rejected, WriteOutcome } from "./outcomes.ts";
 import { answering, checkIds, gateCard, gateDefinition } from "./request-gate.ts";
 
@@ -67,7 +67,7 @@ export interface RegistryPort {
   putDeadLetter(letter: DeadLetter): Promise<WriteOutcome>;
 }
 
-export function createRegistryPort(world: TransitionWorld): RegistryPort {
+export function createRegistryPort(world: TransitionDeps): RegistryPort {
   const putAgent = transition<AgentRecord, WriteOutcome>(world, "put_agents", {
     keyOf: (item) => `${item.project_id}/${item.agent_id}`,
   });

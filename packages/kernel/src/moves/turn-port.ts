@@ -10,7 +10,7 @@ import {
   DEFERRALS_MAX,
   type ReadonlyJsonObject,
 } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld, transition } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps, transition } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
 import type { BusMessage, Ids } from "../ports.ts";
 import type {
@@ -89,7 +89,7 @@ const REASON_CHARS_MAX = 1_000;
 const headKey = (item: { readonly project_id: string; readonly agent_id: string }) =>
   `${item.project_id}/${item.agent_id}`;
 
-export function createTurnPort(world: TransitionWorld & { ids: Ids; announcer: Announcer }): TurnPort {
+export function createTurnPort(world: TransitionDeps & { ids: Ids; announcer: Announcer }): TurnPort {
   const { ids, announcer } = world;
   const enqueue = transition<ReadonlyJsonObject, EnqueueOutcome>(world, "enqueue_turn");
   type Taking = { project_id: string; agent_id: string; worker_id: string; reclaim?: boolean; cap_sha256: string };

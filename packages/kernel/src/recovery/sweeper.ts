@@ -16,7 +16,7 @@
 //       ended meanwhile: sessions may hand a row from one to the next, so that no look ever finds it free.
 
 import { SWEEP_INTERVAL_MS } from "@tessera/protocol";
-import { moment, runOnce, type TransitionWorld } from "../batching/transitions.ts";
+import { moment, runOnce, type TransitionDeps } from "../batching/transitions.ts";
 import type { Announcer } from "../messages/announcer.ts";
 import type { SweepAnswer } from "../moves/outcomes.ts";
 import { type Bus, isRinging } from "../ports.ts";
@@ -57,7 +57,7 @@ interface Watch {
   readonly ended?: readonly { readonly login: string; readonly state: string; readonly seconds: number }[];
 }
 
-type SweepWorld = TransitionWorld & {
+type SweepDeps = TransitionDeps & {
   readonly announcer: Announcer;
   readonly bus: Bus;
   readonly onWarning: (warning: string) => void;
@@ -69,7 +69,7 @@ export const NO_WATCHDOG =
 
 export type Sweep = (stopping?: AbortSignal) => Promise<SweepSummary>;
 
-export function createSweep(world: SweepWorld): Sweep {
+export function createSweep(world: SweepDeps): Sweep {
   let connections = world.bus.health().connections;
   let hasToldRights = false;
 
@@ -136,7 +136,7 @@ export function createSweep(world: SweepWorld): Sweep {
 }
 
 /** Whether a row has been passed over for long (W6). */
-async function sweepAll(world: SweepWorld, name: string, total: Total, stopping?: AbortSignal): Promise<boolean> {
+async function sweepAll(world: SweepDeps, name: string, total: Total, stopping?: AbortSignal): Promise<boolean> {
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     await world.killPoints.at("sweep.before_commit");
     const answer = await runOnce<SweepAnswer>(world, name, [ROWS_PER_SWEEP, moment(world.clock)], stopping);
@@ -153,7 +153,7 @@ async function sweepAll(world: SweepWorld, name: string, total: Total, stopping?
 }
 
 /** W6 */
-function tellSkipped(world: SweepWorld, name: string, { skipped }: SweepAnswer, total: Total): boolean {
+function tellSkipped(world: SweepDeps, name: string, { skipped }: SweepAnswer, total: Total): boolean {
   if (skipped == null) return false;
   total.skipped += skipped.rows;
   if (skipped.seconds < SKIPPED_SECONDS_TOLD) return false;
@@ -167,7 +167,7 @@ export type Sweeper = Repetition;
 
 export function startSweeper(options: {
   sweep: Sweep;
-  clock: TransitionWorld["clock"];
+  clock: TransitionDeps["clock"];
   intervalMs?: number | undefined;
   onWarning: (warning: string) => void;
 }): Sweeper {

@@ -10,7 +10,7 @@ import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { closed, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { given, limitOf } from "../routing/query-values.ts";
@@ -71,7 +71,7 @@ const NewKeyDocument = named("NewApiKey", "An API key that was just made, with i
 });
 const readNew = bodyReader(NewKey);
 
-export function keyRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
+export function keyRoutes({ kernel, cursors }: ManagementDeps): RouteSpec[] {
   async function create(request: ApiRequest): Promise<ApiAnswer> {
     const wanted = (await readNew(request.body)) as Static<typeof NewKey> & Pick<ApiKeyRequest, "role">;
     const { role, targets, label, expires_in_seconds, delegation_policy } = wanted;

@@ -11,7 +11,7 @@ import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { closed, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { idQuery, pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { given, idIn, limitOf, textIn } from "../routing/query-values.ts";
 import { existingProject, refused, unknownProject } from "../routing/refusals.ts";
@@ -56,7 +56,7 @@ const readNew = bodyReader(NewAgent);
 /** A few texts have the pattern of an id and are none (I2 in protocol's ids.ts). */
 const ID_FIELDS = ["agent_id", "worker_target", "channel_id"] as const;
 
-export function agentRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
+export function agentRoutes({ kernel, cursors }: ManagementDeps): RouteSpec[] {
   const { reads } = kernel;
 
   async function agentAt(projectId: string, agentId: string): Promise<Row> {

@@ -18,7 +18,7 @@ import Type from "typebox";
 import type { Upload } from "../http/upload.ts";
 import { Facts, Id, named, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { limitOf } from "../routing/query-values.ts";
@@ -43,7 +43,7 @@ const ProfileDocument = named("Profile", "What agents are made from, with its do
   profile: orNull(Facts),
 });
 
-export function profileRoutes({ kernel, cursors, ports, reading }: ManagementWorld): RouteSpec[] {
+export function profileRoutes({ kernel, cursors, ports, reading }: ManagementDeps): RouteSpec[] {
   async function documentOf(row: ProfileRow): Promise<Record<string, unknown>> {
     const cards = await kernel.reads.boxCards(row.project_id, row.profile_box_id);
     const data = cards.find((card) => card.type === "sys.profile")?.content.data;

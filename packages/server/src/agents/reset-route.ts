@@ -9,7 +9,7 @@ import { BadRequest, errorOf } from "@tessera/protocol";
 import Type from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { closed, Id, named } from "../routing/api-schemas.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
@@ -27,7 +27,7 @@ const ConversationReset = named("ConversationReset", "An instance whose conversa
 });
 const readReset = bodyReader(ResetBody);
 
-export function resetRoute({ kernel }: Pick<ManagementWorld, "kernel">): RouteSpec {
+export function resetRoute({ kernel }: Pick<ManagementDeps, "kernel">): RouteSpec {
   async function reset(request: ApiRequest): Promise<ApiAnswer> {
     const { reason } = await readReset(request.body ?? {});
     const project_id = await existingProject(kernel, request);

@@ -11,7 +11,7 @@ import Type from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import { bodyReader } from "../http/request-body.ts";
 import { Anything, Count, closed, Facts, Id, named, orNull, Text, Time } from "../routing/api-schemas.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { limitOf } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
@@ -58,7 +58,7 @@ type PlacedCard = CardDocument & { readonly pos: number };
 const readBoxesWanted = bodyReader(BoxesWanted);
 const readCardsWanted = bodyReader(CardsWanted);
 
-export function cardRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
+export function cardRoutes({ kernel, cursors }: ManagementDeps): RouteSpec[] {
   const { reads } = kernel;
 
   async function getBox(request: ApiRequest): Promise<ApiAnswer> {

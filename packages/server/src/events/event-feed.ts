@@ -28,7 +28,7 @@ export interface EventFeeds {
   close(): Promise<void>;
 }
 
-export interface EventFeedWorld {
+export interface EventFeedDeps {
   readonly kernel: { readonly reads: Pick<Kernel["reads"], "eventsAfter" | "lastEventSeq"> };
   readonly bus: Bus;
   readonly clock: Clock;
@@ -58,7 +58,7 @@ interface Feed {
   readonly subscription: Promise<Subscription | null>;
 }
 
-export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedWorld): EventFeeds {
+export function createEventFeeds({ kernel, bus, clock, onWarning }: EventFeedDeps): EventFeeds {
   const feeds = new Map<string, Promise<Feed>>();
   const stopping = new Set<Promise<unknown>>();
 

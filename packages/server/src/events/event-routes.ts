@@ -19,7 +19,7 @@ import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec } from "../rou
 import type { EventFeeds } from "./event-feed.ts";
 import { type EventStreamOrder, eventStream } from "./event-stream.ts";
 
-export interface EventWorld {
+export interface EventDeps {
   readonly kernel: Pick<Kernel, "authenticate"> & {
     readonly reads: Pick<Kernel["reads"], "project" | "eventsAfter" | "lastEventSeq">;
   };
@@ -43,7 +43,7 @@ const EventDocument = named("Event", "What happened to a turn: its state changed
   created_at: Time,
 });
 
-export function eventRoutes(world: EventWorld): RouteSpec[] {
+export function eventRoutes(world: EventDeps): RouteSpec[] {
   const { kernel, limits } = world;
   const places = createWaitingPlaces(
     { all: limits.streamsMax, perProject: limits.streamsPerProjectMax, perKey: limits.streamsPerKeyMax },

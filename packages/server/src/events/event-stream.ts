@@ -23,7 +23,7 @@ export interface EventStreamOrder {
   isKeyGood(): Promise<boolean>;
 }
 
-export interface EventStreamWorld {
+export interface EventStreamDeps {
   readonly kernel: { readonly reads: Pick<Kernel["reads"], "eventsAfter"> };
   readonly feeds: EventFeeds;
   readonly clock: Clock;
@@ -36,7 +36,7 @@ const PAGE = 200;
 /** How often the store may answer nothing for events that must be there, before the client is asked to come back. */
 const GAP_LOOKS_MAX = 5;
 
-export async function* eventStream(world: EventStreamWorld, order: EventStreamOrder): AsyncGenerator<string> {
+export async function* eventStream(world: EventStreamDeps, order: EventStreamOrder): AsyncGenerator<string> {
   const { kernel, feeds } = world;
   const { project_id, stopped } = order;
   let cursor = order.after;
@@ -70,7 +70,7 @@ export async function* eventStream(world: EventStreamWorld, order: EventStreamOr
 }
 
 async function* live(
-  { clock }: EventStreamWorld,
+  { clock }: EventStreamDeps,
   order: EventStreamOrder,
   listener: FeedListener,
   cursor: number,

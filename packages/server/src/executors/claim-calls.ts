@@ -12,13 +12,13 @@ export interface ClaimOrder extends ClaimRequest {
   readonly wait_ms: number;
 }
 
-export interface ClaimWorld {
+export interface ClaimDeps {
   readonly kernel: Pick<Kernel, "claimCalls">;
   readonly clock: Clock;
   readonly signals: WorkSignals;
 }
 
-export async function claimCalls(world: ClaimWorld, order: ClaimOrder, stopped: AbortSignal): Promise<OpenedCall[]> {
+export async function claimCalls(world: ClaimDeps, order: ClaimOrder, stopped: AbortSignal): Promise<OpenedCall[]> {
   const { kernel, clock, signals } = world;
   const { wait_ms, ...request } = order;
   if (stopped.aborted) return []; // C1

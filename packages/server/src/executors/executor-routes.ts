@@ -43,7 +43,7 @@ import {
 } from "./executor-schemas.ts";
 import type { WorkSignals } from "./work-signals.ts";
 
-export interface ExecutorWorld {
+export interface ExecutorDeps {
   readonly kernel: Pick<Kernel, "claimCalls" | "openCall" | "renewCall" | "putResultCard" | "report"> & {
     readonly reads: Pick<Kernel["reads"], "call" | "project">;
   };
@@ -59,7 +59,7 @@ const readHeartbeat = bodyReader(HeartbeatBody);
 const readResultCard = bodyReader(ResultCardBody);
 const readReport = bodyReader(ReportBody);
 
-export function executorRoutes(world: ExecutorWorld): RouteSpec[] {
+export function executorRoutes(world: ExecutorDeps): RouteSpec[] {
   const { kernel, limits } = world;
   const polls = createClaimPolls(world.places);
 

@@ -15,7 +15,7 @@ import { type ApiAnswer, type ApiRequest, EXECUTORS, type RouteSpec } from "../r
 import { RuntimeBody } from "../turns/turn-schemas.ts";
 import { CapabilityHeader, RuntimeAnswer } from "./executor-schemas.ts";
 
-export interface RuntimeWorld {
+export interface RuntimeDeps {
   readonly kernel: Pick<Kernel, "renewCall"> & { readonly reads: Pick<Kernel["reads"], "call"> };
   readonly ports: Pick<ServerPorts, "agents">;
 }
@@ -23,7 +23,7 @@ export interface RuntimeWorld {
 const readRuntime = bodyReader(RuntimeBody);
 const TARGETED: ReadonlySet<string> = new Set(["request", "send", "spawn"]);
 
-export function runtimeRoutes({ kernel, ports: { agents } }: RuntimeWorld): RouteSpec[] {
+export function runtimeRoutes({ kernel, ports: { agents } }: RuntimeDeps): RouteSpec[] {
   async function runtime(request: ApiRequest): Promise<ApiAnswer> {
     const operation = RUNTIME_OPERATIONS.find((each) => each === request.param("operation"));
     if (operation === undefined) throw new NotFound(`there is no operation ${request.param("operation")}`);

@@ -11,7 +11,7 @@ import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { closed, Facts, Id, oneOf, orNull, Text } from "../routing/api-schemas.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { HttpRefusal, PartlyDone } from "../routing/problem.ts";
 import { idQuery } from "../routing/query-schemas.ts";
 import { given } from "../routing/query-values.ts";
@@ -53,7 +53,7 @@ const StopWanted = Type.Object(
 const readCall = bodyReader(CallWanted);
 const readStop = bodyReader(StopWanted);
 
-export function godRoutes({ kernel, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {
+export function godRoutes({ kernel, ports }: ManagementDeps, waits: TurnWaits): RouteSpec[] {
   const { reads } = kernel;
 
   async function call(request: ApiRequest): Promise<ApiAnswer> {

@@ -11,7 +11,7 @@ import { named, oneOf, Text } from "../routing/api-schemas.ts";
 import { given } from "../routing/query-values.ts";
 import type { ApiAnswer, RouteSpec } from "../routing/route-spec.ts";
 
-export interface HealthWorld {
+export interface HealthDeps {
   readonly ports: ServerPorts;
   readonly clock: Clock;
   readonly closing: AbortSignal;
@@ -32,7 +32,7 @@ const HealthDocument = named("Health", "How a process is, check by check.", {
 });
 const Live = named("Live", "The process answers.", { status: oneOf(["ok"]) });
 
-export function healthRoutes({ ports, clock, closing }: HealthWorld): RouteSpec[] {
+export function healthRoutes({ ports, clock, closing }: HealthDeps): RouteSpec[] {
   let last: { readonly health: Promise<Health>; readonly untilMs: number } | null = null;
 
   function look(): Promise<Health> {

@@ -13,7 +13,7 @@ import Type, { type TSchema } from "typebox";
 import { LARGE_ANSWER_BYTES } from "../http/bytes-in-flight.ts";
 import { Count, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { flagIn, limitOf, timeIn } from "../routing/query-values.ts";
@@ -77,7 +77,7 @@ const VerifyDocument = named(
   },
 );
 
-export function observabilityRoutes({ kernel, cursors, ports, clock }: ManagementWorld): RouteSpec[] {
+export function observabilityRoutes({ kernel, cursors, ports, clock }: ManagementDeps): RouteSpec[] {
   const { reads } = kernel;
 
   async function report(request: ApiRequest): Promise<ApiAnswer> {

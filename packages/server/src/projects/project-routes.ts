@@ -11,7 +11,7 @@ import Type, { type Static } from "typebox";
 import { bodyReader } from "../http/request-body.ts";
 import { Count, closed, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { etag, IF_MATCH, ifMatch, preconditionFailed } from "../routing/preconditions.ts";
 import { HttpRefusal } from "../routing/problem.ts";
 import { pageOf, pageQuery } from "../routing/query-schemas.ts";
@@ -54,7 +54,7 @@ const ProjectDocument = named("Project", "A project: what its agents, tools, tur
 const readNew = bodyReader(NewProject);
 const readChange = bodyReader(ProjectChange);
 
-export function projectRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
+export function projectRoutes({ kernel, cursors }: ManagementDeps): RouteSpec[] {
   async function projectAt(projectId: string): Promise<ProjectRow> {
     const row = (await kernel.reads.project(projectId)) as ProjectRow | null;
     if (row === null) throw unknownProject(projectId);

@@ -11,10 +11,10 @@ import { stateRoutes } from "../turns/state-routes.ts";
 import { toolCallRoutes } from "../turns/tool-call-routes.ts";
 import { createTurnWaits, type TurnWaits } from "../turns/turn-waits.ts";
 import { uiActionRoutes } from "../ui-actions/ui-action-routes.ts";
-import type { ManagementWorld } from "./management-world.ts";
+import type { ManagementDeps } from "./management-deps.ts";
 import type { RouteSpec } from "./route-spec.ts";
 
-export async function managementRoutes(world: ManagementWorld): Promise<RouteSpec[]> {
+export async function managementRoutes(world: ManagementDeps): Promise<RouteSpec[]> {
   const waits = createTurnWaits(world);
   return [
     ...projectRoutes(world),
@@ -32,7 +32,7 @@ export async function managementRoutes(world: ManagementWorld): Promise<RouteSpe
 }
 
 /** Loaded only where the operator has switched them on. */
-async function interventionRoutes(world: ManagementWorld, waits: TurnWaits): Promise<RouteSpec[]> {
+async function interventionRoutes(world: ManagementDeps, waits: TurnWaits): Promise<RouteSpec[]> {
   if (world.ports.isGodEnabled !== true) return [];
   const { godRoutes } = await import("../god/god-routes.ts");
   return godRoutes(world, waits);

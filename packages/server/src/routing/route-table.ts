@@ -1,22 +1,22 @@
 // The whole API as one table: what a server registers, and what documents and clients are made from.
 
-import { type EventWorld, eventRoutes } from "../events/event-routes.ts";
-import { type ExecutorWorld, executorRoutes } from "../executors/executor-routes.ts";
+import { type EventDeps, eventRoutes } from "../events/event-routes.ts";
+import { type ExecutorDeps, executorRoutes } from "../executors/executor-routes.ts";
 import { runtimeRoutes } from "../executors/runtime-routes.ts";
 import { createReadingBudget } from "../http/reading-budget.ts";
 import { SERVER_LIMITS } from "../http/server-limits.ts";
 import { createWaitingPlaces } from "../http/waiting-places.ts";
 import { openApiRoutes } from "../openapi/openapi-routes.ts";
-import { type HealthWorld, healthRoutes } from "../operate/health-routes.ts";
+import { type HealthDeps, healthRoutes } from "../operate/health-routes.ts";
 import { registryRoutes } from "../tools/registry-routes.ts";
 import { turnRoutes } from "../turns/turn-routes.ts";
+import type { ManagementDeps } from "./management-deps.ts";
 import { managementRoutes } from "./management-routes.ts";
-import type { ManagementWorld } from "./management-world.ts";
 import type { RouteSpec } from "./route-spec.ts";
 
-export type ApiWorld = Omit<ManagementWorld & ExecutorWorld & EventWorld & HealthWorld, "places" | "reading">;
+export type ApiDeps = Omit<ManagementDeps & ExecutorDeps & EventDeps & HealthDeps, "places" | "reading">;
 
-export async function allRoutes(options: ApiWorld): Promise<RouteSpec[]> {
+export async function allRoutes(options: ApiDeps): Promise<RouteSpec[]> {
   const { limits } = options;
   const places = createWaitingPlaces(
     { all: limits.longPollsMax, perProject: limits.longPollsPerProjectMax, perKey: limits.longPollsPerKeyMax },

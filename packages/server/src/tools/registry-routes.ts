@@ -29,7 +29,7 @@ import { pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { existingProject, refused } from "../routing/refusals.ts";
 import { type ApiAnswer, type ApiRequest, READERS, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 
-export interface RegistryWorld {
+export interface RegistryDeps {
   readonly kernel: Pick<Kernel, "putTool" | "removeTool"> & {
     readonly reads: Pick<Kernel["reads"], "project" | "tool" | "toolsAfter" | "toolByDigest">;
   };
@@ -63,7 +63,7 @@ const Tool = named("Tool", "The definition of a tool of a project.", {
 });
 const UploadAnswer = Type.Object({ tools: Type.Array(Tool), ignored: ignoredKeys });
 
-export function registryRoutes({ kernel, tools, cursors, reading }: RegistryWorld): RouteSpec[] {
+export function registryRoutes({ kernel, tools, cursors, reading }: RegistryDeps): RouteSpec[] {
   function parse(request: ApiRequest, projectId: string) {
     const { bytes, file } = uploadOf(request);
     const onCost = reading.open(request.key, projectId);

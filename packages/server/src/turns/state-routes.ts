@@ -8,7 +8,7 @@ import type { ExecutionEdgeRow, HeadRow, IdentityEdgeRow, StepRow } from "@tesse
 import Type, { type TSchema } from "typebox";
 import { Count, Facts, Id, named, oneOf, orNull, Text, Time } from "../routing/api-schemas.ts";
 import { answerPage, joinPlace, splitPlace } from "../routing/list-page.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { idQuery, pageOf, pageQuery } from "../routing/query-schemas.ts";
 import { given, idIn, idsIn, limitOf, textIn, timeIn, traceIdIn, wordIn } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
@@ -87,7 +87,7 @@ const TRACE = {
   parent_step_id: idQuery("Only below this step."),
 };
 
-export function stateRoutes({ kernel, cursors }: ManagementWorld): RouteSpec[] {
+export function stateRoutes({ kernel, cursors }: ManagementDeps): RouteSpec[] {
   const { reads } = kernel;
 
   async function heads(request: ApiRequest): Promise<ApiAnswer> {

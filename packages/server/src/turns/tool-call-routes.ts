@@ -11,7 +11,7 @@ import Type from "typebox";
 import { inboundTrace, TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { bodyReader, ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { Anything, closed, Facts, Id, named, orNull, Text } from "../routing/api-schemas.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { idQuery } from "../routing/query-schemas.ts";
 import { given } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
@@ -52,7 +52,7 @@ interface CallOrder {
   readonly channel_id?: string;
 }
 
-export function toolCallRoutes({ kernel, tools, ports }: ManagementWorld, waits: TurnWaits): RouteSpec[] {
+export function toolCallRoutes({ kernel, tools, ports }: ManagementDeps, waits: TurnWaits): RouteSpec[] {
   async function call(request: ApiRequest): Promise<ApiAnswer> {
     const wanted = await readCall(request.body ?? {});
     const project_id = await existingProject(kernel, request);

@@ -40,7 +40,7 @@ import {
   TurnPage,
 } from "./turn-schemas.ts";
 
-export interface TurnWorld {
+export interface TurnDeps {
   readonly kernel: Pick<Kernel, "stopTurn"> & {
     readonly reads: TurnReads["reads"] &
       Pick<Kernel["reads"], "project" | "turn" | "turns" | "boxCards" | "failuresOfTurn">;
@@ -60,7 +60,7 @@ const FAILURES = { max: 100, default: 50 };
 /** A stack as JSON writes it, and what stands beside it. */
 const FAILURE_BYTES_MAX = 3 * STACK_CHARS_MAX;
 
-export function turnRoutes(world: TurnWorld): RouteSpec[] {
+export function turnRoutes(world: TurnDeps): RouteSpec[] {
   const { kernel, cursors } = world;
   const { agents } = world.ports;
 
@@ -242,7 +242,7 @@ export function turnRoutes(world: TurnWorld): RouteSpec[] {
   ];
 }
 
-async function projectOf({ kernel }: TurnWorld, request: ApiRequest): Promise<string> {
+async function projectOf({ kernel }: TurnDeps, request: ApiRequest): Promise<string> {
   const project_id = request.param("project");
   if (request.key.project_id === null && (await kernel.reads.project(project_id)) === null)
     throw unknownProject(project_id);

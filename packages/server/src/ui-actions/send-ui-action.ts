@@ -9,7 +9,7 @@ import { hasTurnEnded, type Row } from "@tessera/kernel";
 import { BadRequest, CHANNEL_DEFAULT, errorOf, isJsonObject } from "@tessera/protocol";
 import { inboundTrace } from "../http/inbound-trace.ts";
 import { bodyReader } from "../http/request-body.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { given } from "../routing/query-values.ts";
 import { existingProject } from "../routing/refusals.ts";
 import type { ApiAnswer, ApiRequest } from "../routing/route-spec.ts";
@@ -20,7 +20,7 @@ import { ActionWanted } from "./ui-action-routes.ts";
 const readAction = bodyReader(ActionWanted);
 
 export function sendUiAction(
-  { kernel, ports }: ManagementWorld,
+  { kernel, ports }: ManagementDeps,
   waits: TurnWaits,
 ): (request: ApiRequest) => Promise<ApiAnswer> {
   async function send(request: ApiRequest): Promise<ApiAnswer> {

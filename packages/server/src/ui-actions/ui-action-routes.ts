@@ -5,7 +5,7 @@ import Type from "typebox";
 import { TRACE_HEADERS } from "../http/inbound-trace.ts";
 import { ENVELOPE_DEPTH_MAX } from "../http/request-body.ts";
 import { closed, Facts, Id, named, oneOf, Text } from "../routing/api-schemas.ts";
-import type { ManagementWorld } from "../routing/management-world.ts";
+import type { ManagementDeps } from "../routing/management-deps.ts";
 import { idQuery } from "../routing/query-schemas.ts";
 import { type ApiAnswer, type ApiRequest, type RouteSpec, WRITERS } from "../routing/route-spec.ts";
 import { WAIT_SECONDS_MAX } from "../turns/tool-call-routes.ts";
@@ -38,7 +38,7 @@ const UiActionAccepted = named("UiActionAccepted", "A UI action that is stored a
   status: oneOf(["accepted"]),
 });
 
-export function uiActionRoutes(world: ManagementWorld, waits: TurnWaits): RouteSpec[] {
+export function uiActionRoutes(world: ManagementDeps, waits: TurnWaits): RouteSpec[] {
   let sending: Promise<(request: ApiRequest) => Promise<ApiAnswer>> | null = null;
   async function send(request: ApiRequest): Promise<ApiAnswer> {
     sending ??= import("./send-ui-action.ts").then(({ sendUiAction }) => sendUiAction(world, waits));

@@ -8,7 +8,7 @@ import type { WaitingPlaces } from "../http/waiting-places.ts";
 import type { ServerPorts, ToolDocuments } from "../ports.ts";
 import type { PageCursors } from "./page-cursor.ts";
 
-export interface ManagementWorld {
+export interface ManagementDeps {
   readonly kernel: Kernel;
   readonly cursors: PageCursors;
   readonly tools: ToolDocuments;
