@@ -26,7 +26,7 @@ export const THREATS: readonly Threat[] = [
   { threat: "A command of a model", holds: "bubblewrap or off; groups are killed, output is cut. The confined tests run where bubblewrap works", tests: [`${EXECUTOR}/builtins/bash.test.ts`] },
   { threat: "A command that takes the machine's memory or disk with many processes, or uses a descriptor that the host was handed", holds: "one bound for all its processes (control group, watched total); no descriptor but three; no user namespace", tests: [`${EXECUTOR}/shell/totals.test.ts`] },
   { threat: "A tool that loops, floods, exits or eats memory", holds: "`isolated` bounds it; it ends its own call only", tests: ["tests/tools/hostile.test.ts", "tests/tools/host-isolation.test.ts"] },
-  { threat: "Schemas, patterns and documents that explode", holds: "Limits before parsing; patterns run in linear time or not at all", tests: ["tests/security/gates.test.ts", "packages/tool/src/catalog/pattern.test.ts", "packages/tool/src/resources/yaml-gate.test.ts"] },
+  { threat: "Schemas, patterns and documents that explode", holds: "Limits before parsing; patterns run in linear time or not at all", tests: ["tests/security/gates.test.ts", "packages/tool/src/arguments/pattern.test.ts", "packages/tool/src/resources/yaml-gate.test.ts"] },
   { threat: "Prototype pollution", holds: "`__proto__` is refused at every gate; after each a fresh object is what it was", tests: ["tests/security/gates.test.ts"] },
   { threat: "Everything else that a parser may be sent", holds: "Mutated traffic at every entry point: no crash, no hang, no row", tests: ["tests/fuzz/http.test.ts", "tests/fuzz/kernel.test.ts", "tests/fuzz/protocol.test.ts", "tests/fuzz/documents.test.ts"] },
 ];

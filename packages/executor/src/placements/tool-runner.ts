@@ -30,7 +30,7 @@ import { createCallLogger, describeThrown, failureOf, stackOf } from "@tessera/t
 import { resolveInside } from "../builtins/workdir-path.ts";
 import { createMaskCache, NO_SECRETS, type SecretMask } from "../secrets/secret-mask.ts";
 import type { Workspaces } from "../workspace/workspaces.ts";
-import { resolveEnvs, type ToolEnvironment } from "./environment.ts";
+import { resolveEnvs, type ToolEnvironment } from "./env-arguments.ts";
 import { runInline } from "./inline.ts";
 import type { IsolatedCall, IsolatedHost } from "./isolated/isolated-host.ts";
 import type { WorkerHooks } from "./isolated/isolated-worker.ts";

@@ -5,9 +5,9 @@
 
 import type { StandardSchemaV1 } from "@standard-schema/spec";
 import { errorOf, isJsonObject, type JsonObject } from "@tessera/protocol";
+import { compileParameters } from "../arguments/argument-check.ts";
 import type { InferToolArguments, ToolParameters } from "../infer-input.ts";
 import { jsonSchemaOf, problemsOf } from "../tool-parameters.ts";
-import { compileParameters } from "./argument-check.ts";
 
 /** What a deliverable is that fits a schema: what the schema's own check returns, or what a JSON Schema says. */
 export type InferDeliverable<S> = S extends StandardSchemaV1 ? StandardSchemaV1.InferOutput<S> : InferToolArguments<S>;

@@ -7,13 +7,14 @@
 //
 // Nothing here runs a tool, reads the environment or opens a connection.
 
+export { type ArgumentCheck, compileParameters } from "../arguments/argument-check.ts";
+export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "../arguments/argument-options.ts";
+export { type CheckParametersOptions, checkParameters, copyParameters } from "../arguments/check-parameters.ts";
+export { completeArguments, type GatedArguments, gateArguments, plainCopy } from "../arguments/gate-arguments.ts";
+export { compilePattern, type Pattern } from "../arguments/pattern.ts";
 export { checkEnvName, isEnvAllowed, isEnvName } from "../env-name.ts";
 export { toCurrentDialect } from "../schema/dialect.ts";
-export { type ArgumentCheck, compileParameters } from "./argument-check.ts";
-export { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
-export { type CheckParametersOptions, checkParameters, copyParameters } from "./check-parameters.ts";
 export { type DeliverableSchema, deliverableSchema, type InferDeliverable } from "./deliverable-schema.ts";
-export { completeArguments, type GatedArguments, gateArguments, plainCopy } from "./gate-arguments.ts";
 export {
   checkInternalArguments,
   INTERNAL_TOOL_DEFINITIONS,
@@ -21,7 +22,6 @@ export {
   isInternalTool,
 } from "./internal-tools.ts";
 export { type ModelTool, modelParameters, modelTool } from "./model-tool.ts";
-export { compilePattern, type Pattern } from "./pattern.ts";
 export {
   type CallRequest,
   type PlanCallsOptions,

@@ -1,8 +1,8 @@
 import { type JsonObject, subjectFamily, TesseraError } from "@tessera/protocol";
 import { describe, expect, it } from "vitest";
+import { gateArguments } from "../arguments/gate-arguments.ts";
 import type { ToolDefinition } from "../definition.ts";
 import { RESERVED_TOOL_NAMES } from "../reserved-names.ts";
-import { gateArguments } from "./gate-arguments.ts";
 import {
   checkInternalArguments,
   INTERNAL_TOOL_DEFINITIONS,

@@ -21,10 +21,10 @@ import {
   type ToolEffect,
   type ToolResultContent,
 } from "@tessera/protocol";
+import { invalidArguments, suggestionOf } from "../arguments/argument-check.ts";
+import { type GatedArguments, gateArguments } from "../arguments/gate-arguments.ts";
 import type { RegisteredTool, ToolDefinition, ToolPolicy } from "../definition.ts";
 import { toolPolicy } from "../policy.ts";
-import { invalidArguments, suggestionOf } from "./argument-check.ts";
-import { type GatedArguments, gateArguments } from "./gate-arguments.ts";
 import { checkInternalArguments, internalPolicy, internalSubject, isInternalTool } from "./internal-tools.ts";
 import { modelParameters } from "./model-tool.ts";
 import { notHosted, notInCatalog, refusedCall } from "./refused-call.ts";

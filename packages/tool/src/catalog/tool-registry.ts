@@ -8,10 +8,10 @@
 //   R4. A refusal names its tool: one of many, of a file that is not known here.
 
 import { Conflict, errorOf, isAfterExecution, isToolName, parseTargetSubject, TesseraError } from "@tessera/protocol";
+import { type CheckArgumentOptionsOptions, checkArgumentOptions } from "../arguments/argument-options.ts";
+import { checkParameters } from "../arguments/check-parameters.ts";
 import type { RegisteredTool, ToolDefinition } from "../definition.ts";
 import { isReservedToolName } from "../reserved-names.ts";
-import { type CheckArgumentOptionsOptions, checkArgumentOptions } from "./argument-options.ts";
-import { checkParameters } from "./check-parameters.ts";
 import { isInternalTool } from "./internal-tools.ts";
 import { type ModelTool, modelTool } from "./model-tool.ts";
 

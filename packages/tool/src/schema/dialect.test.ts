@@ -4,8 +4,8 @@ import type { JsonObject, JsonValue } from "@tessera/protocol";
 import { Ajv2019 } from "ajv/dist/2019.js";
 import { Ajv } from "ajv/dist/ajv.js";
 import { describe, expect, it } from "vitest";
-import { compileParameters } from "../catalog/argument-check.ts";
-import { checkParameters } from "../catalog/check-parameters.ts";
+import { compileParameters } from "../arguments/argument-check.ts";
+import { checkParameters } from "../arguments/check-parameters.ts";
 import { toCurrentDialect } from "./dialect.ts";
 
 const DRAFT_04 = "http://json-schema.org/draft-04/schema#";

@@ -17,10 +17,10 @@ import {
   type JsonValue,
   TesseraError,
 } from "@tessera/protocol";
+import { renderTemplates, type TemplateVars } from "../catalog/template.ts";
 import type { ToolDefinition } from "../definition.ts";
 import { invalidArguments, requireFit, suggestionOf } from "./argument-check.ts";
 import { type ArgumentPlan, argumentPlan } from "./argument-plan.ts";
-import { renderTemplates, type TemplateVars } from "./template.ts";
 
 export interface GatedArguments {
   readonly arguments: JsonObject;

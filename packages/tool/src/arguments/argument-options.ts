@@ -18,13 +18,13 @@ import {
   TOOL_EFFECTS,
   TOOL_PLACEMENTS,
 } from "@tessera/protocol";
+import { checkTemplates, hasTemplates } from "../catalog/template.ts";
 import { checkEnvName } from "../env-name.ts";
 import { ATTEMPTS_MAX_MAX, BACKOFF_MS_MAX, ERROR_MESSAGE_LIMIT_MAX, TIMEOUT_MS_MAX } from "../policy.ts";
 import { schemaInvalid } from "../schema/walk.ts";
 import { compileParameters } from "./argument-check.ts";
 import { type ArgumentSource, compilePlan } from "./argument-plan.ts";
 import { propertiesOf } from "./check-parameters.ts";
-import { checkTemplates, hasTemplates } from "./template.ts";
 
 /** Values of `defaults` and `fixed` together. */
 const OPTION_VALUES_BYTES_MAX = 64 * 1024;
