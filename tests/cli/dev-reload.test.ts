@@ -15,7 +15,7 @@ let directory = "";
 let bundle = "";
 
 const makeBundle = (files: Readonly<Record<string, string>>) => {
-  directory = realpathSync(mkdtempSync(join(tmpdir(), "tessera-reload-")));
+  directory = realpathSync(mkdtempSync(join(tmpdir(), "reload-")));
   bundle = join(directory, "project", "bundle");
   write(bundle, files);
 };

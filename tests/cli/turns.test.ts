@@ -80,7 +80,7 @@ export const handlers = {
 `;
 
 beforeAll(async () => {
-  directory = mkdtempSync(join(tmpdir(), "tessera-cli-turns-"));
+  directory = mkdtempSync(join(tmpdir(), "turns-"));
   data = join(directory, "store");
   const bundle = join(directory, "bundle");
   mkdirSync(bundle);
