@@ -36,12 +36,15 @@ it("the entry loads neither the layers of extensions nor UI actions, but only wh
   expect(loaded.filter(isExtensionOrUi)).toEqual([
     "extensions/extension-host.ts",
     "extensions/extensions-on-demand.ts",
+    "ui/ui-worker.ts",
   ]);
 });
 
-it("the extension host loads its layers and the built-in extensions, and the entry of UI actions its worker", () => {
+it("the extension host loads its layers and the built-in extensions, and the entry of UI actions what admits them", () => {
   expect(loadedWith("extensions/create-extension-host.ts")).toEqual(
     expect.arrayContaining(["extensions/wrap.ts", "extensions/builtin/index.ts"]),
   );
-  expect(loadedWith("ui/index.ts")).toEqual(expect.arrayContaining(["ui/ui-worker.ts", "ui/ui-driver.ts"]));
+  expect(loadedWith("ui/index.ts")).toEqual(
+    expect.arrayContaining(["ui/ui-admission.ts", "ui/ui-action.ts", "ui/ui-request.ts"]),
+  );
 });
