@@ -402,3 +402,14 @@ describe("connections of one address", () => {
     }
   });
 });
+
+it("a request without a connection, injected before the server closes, is answered after it has", async () => {
+  const { app, seen, endSlow } = await open();
+  const injected = app.inject({ url: "/understated", headers: { host: "127.0.0.1", authorization: "k" } });
+  await waitFor(() => seen.asked === 1, { what: "the request to be at work" });
+  const closing = app.close();
+  await waitFor(() => !app.server.listening, { what: "the server to close" });
+  endSlow();
+  expect((await injected).statusCode).toBe(200);
+  await closing;
+});

@@ -119,7 +119,7 @@ export function watchConnections(
       hasEnded = true;
       connection.open.delete(end);
       for (const task of tasks) task();
-      if (isClosed && connection.open.size === 0) connection.socket.destroySoon(); // C5
+      if (isClosed && connection.open.size === 0 && connections.has(connection.socket)) connection.socket.destroySoon(); // C5
     };
     connection.open.add(end);
     response.once("finish", end);
